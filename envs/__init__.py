@@ -1,0 +1,1 @@
+"""Floor 1: tasks, suites, sandboxes, runs and verdicts. Knows no audit and no repair."""

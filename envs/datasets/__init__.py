@@ -1,0 +1,1 @@
+"""Data sets: one file each, defining ``load(source, split) -> Iterator[Task]``."""

@@ -1,0 +1,1 @@
+"""Test frameworks: one file each; the folder listing is the registry."""

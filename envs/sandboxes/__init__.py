@@ -1,0 +1,1 @@
+"""Sandboxes: one file each; the folder listing is the registry."""

@@ -1,0 +1,1 @@
+"""Augmenters: one file each, defining ``propose(task, findings, rejected) -> Iterable[Proposal]``."""

@@ -1,0 +1,1 @@
+"""Floor 5: the command line, the demo, benchmarks, the report writer, image building."""

@@ -1,0 +1,51 @@
+"""acidtest: find code-RL tasks whose suites pay for wrong patches, repair them, train on what is left.
+
+The public names, nothing else; each is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "Task": "envs.task",
+    "Suite": "envs.task",
+    "Patch": "envs.patch",
+    "Verdict": "envs.verdict",
+    "Outcome": "envs.verdict",
+    "Incident": "envs.incident",
+    "AcidtestError": "envs.errors",
+}
+
+__all__ = [
+    "AcidtestError",
+    "Incident",
+    "Outcome",
+    "Patch",
+    "Suite",
+    "Task",
+    "Verdict",
+    "__version__",
+]
+
+if TYPE_CHECKING:
+    from .envs.errors import AcidtestError
+    from .envs.incident import Incident
+    from .envs.patch import Patch
+    from .envs.task import Suite, Task
+    from .envs.verdict import Outcome, Verdict
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+    if name in {"envs", "verifiers", "repair", "training_hooks", "scripts"}:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,1 @@
+"""Attackers: one file each, defining ``attack(task, history) -> Iterable[Candidate]``."""
