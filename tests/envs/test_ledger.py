@@ -1,0 +1,62 @@
+"""The ledger keeps decisive verdicts, never undecided ones, across processes' lifetimes and threads."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from acidtest.envs.errors import RunConflict
+from acidtest.envs.ledger import Ledger
+from acidtest.envs.verdict import Outcome, Verdict
+
+
+def verdict(outcome: Outcome) -> Verdict:
+    return Verdict(task_id="t", patch_digest="p", suite_digest="s", outcome=outcome, original_outcome=outcome)
+
+
+def test_a_decisive_verdict_survives_closing(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l.sqlite") as ledger:
+        ledger.store_verdict("k", verdict(Outcome.UNRESOLVED))
+    with Ledger(tmp_path / "l.sqlite") as ledger:
+        hit = ledger.verdict("k")
+    assert hit is not None
+    assert hit.outcome is Outcome.UNRESOLVED
+    assert hit.cached
+
+
+def test_an_undecided_verdict_is_never_cached() -> None:
+    with Ledger() as ledger:
+        ledger.store_verdict("k", verdict(Outcome.UNDECIDED))
+        assert ledger.verdict("k") is None
+
+
+def test_many_threads_write_at_once(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l.sqlite") as ledger:
+
+        def work(number: int) -> None:
+            for item in range(20):
+                ledger.attempt(f"t{number}", "verify", "resolved", seconds=float(item))
+                ledger.store_verdict(f"{number}-{item}", verdict(Outcome.RESOLVED))
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(ledger.attempts()) == 160
+        assert ledger.verdict("7-19") is not None
+
+
+def test_a_file_held_by_another_process_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "l.sqlite"
+    with Ledger(path, busy_s=0.1) as ledger:
+        holder = sqlite3.connect(path)
+        try:
+            holder.execute("BEGIN IMMEDIATE")
+            with pytest.raises(RunConflict, match=r"l\.sqlite.*locked"):
+                ledger.store_note("kind", "key", "{}")
+        finally:
+            holder.close()
