@@ -32,15 +32,16 @@ class SuiteRun(Record):
     finished: the framework's report was complete (its closing record arrived).
     durations: executed id -> seconds. seconds: wall time of the command.
     beacons: executed id -> how often its tail was reached (empty when beacons are off).
+    Equality leaves out the log and all times: two runs that say the same are equal.
     """
 
     statuses: Mapping[str, Status] = field(default_factory=dict)
     exit_code: int | None = 0
-    log: str = ""
-    log_truncated: bool = False
+    log: str = field(default="", compare=False)
+    log_truncated: bool = field(default=False, compare=False)
     timed_out: bool = False
     out_of_memory: bool = False
     finished: bool = True
-    durations: Mapping[str, float] = field(default_factory=dict)
+    durations: Mapping[str, float] = field(default_factory=dict, compare=False)
     beacons: Mapping[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)

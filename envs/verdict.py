@@ -49,8 +49,8 @@ class TwinReport(Record):
     chosen: tuple[str, ...] = ()
     responded: tuple[str, ...] = ()
     unresponsive: tuple[str, ...] = ()
-    attempts: int = 1
-    seconds: float = 0.0
+    attempts: int = field(default=1, compare=False)
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +63,8 @@ class Verdict(Record):
     evidence: for TAMPERED and UNDECIDED the facts, one sentence each.
     defence: the layers that were on, by name ("strict", "fast", or a list).
     seconds: phase -> wall seconds (patch, run, twin, probe, total).
+
+    Two verdicts are equal when they judge alike: wall times, logs and `cached` are not compared.
     """
 
     task_id: str
@@ -78,8 +80,8 @@ class Verdict(Record):
     evidence: tuple[str, ...] = ()
     defence: str = "strict"
     isolation: str = ""
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    cached: bool = False
+    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+    cached: bool = field(default=False, compare=False)
 
     @property
     def resolved(self) -> bool:

@@ -49,3 +49,12 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _register() -> None:
+    from .envs.registration import register
+
+    register()
+
+
+_register()
