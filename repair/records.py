@@ -74,3 +74,5 @@ class HardenedSuite(Record):
     proof: Mapping[str, Any] = field(default_factory=dict)
     cost_usd: float = 0.0
     version: str = ""
+    task_digest: str = ""
+    """Digest of tree, gold and original suite (`lock.task_digest`)."""
