@@ -14,10 +14,13 @@ names it answers to) and ``claims(path, columns) -> int`` (how sure it is that a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
+from typing import Any, cast
 
 from . import registry
 from .errors import ConfigError, TaskError, UnknownName
@@ -32,16 +35,21 @@ def load_tasks(
     split: str | None = None,
     limit: int | None = None,
     task_ids: Iterable[str] | None = None,
+    exclusions: str | Path | Mapping[str, Sequence[str]] | None = None,
 ) -> list[Task]:
     """The tasks of a source in its own order.
 
     limit: at most so many, taken after `task_ids`. task_ids: only these, in the source's order.
+    exclusions: task id -> test ids that need not pass on this machine, or the JSON file that holds such a mapping;
+    they join a suite's own `exclude_ids`.
     Raises UnknownName (no such source), ConfigError (split, id or limit off), TaskError (a row that cannot be
     used: names row, field and mend).
     """
     if limit is not None and limit < 0:
         raise ConfigError(f"limit is {limit}.", mend="Give 0 or more.")
     tasks = iter_tasks(source, split=split)
+    if exclusions is not None:
+        tasks = map(partial(_excluding, read_exclusions(exclusions)), tasks)
     if task_ids is None:
         return list(islice(tasks, limit))
     wanted = set(task_ids)
@@ -53,6 +61,32 @@ def load_tasks(
             f"{source} has no task {shown}.", mend="Task ids are printed by `acidtest validate`."
         )
     return chosen[:limit]
+
+
+def read_exclusions(exclusions: str | Path | Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """The mapping itself, or read from a JSON file; raises ConfigError where it has another form."""
+    value: Any = exclusions
+    if isinstance(exclusions, str | Path):
+        try:
+            value = json.loads(Path(exclusions).expanduser().read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"{exclusions}: {error}.", mend="Give a JSON file: task id -> list of ids."
+            ) from error
+    for task_id, ids in value.items() if isinstance(value, Mapping) else [("the whole", None)]:
+        if not isinstance(ids, list | tuple) or not all(isinstance(i, str) for i in ids):
+            raise ConfigError(
+                f"Exclusions: {task_id} is no list of ids.", mend="Map a task id to a list of test ids."
+            )
+    return cast("Mapping[str, Sequence[str]]", value)
+
+
+def _excluding(exclusions: Mapping[str, Sequence[str]], task: Task) -> Task:
+    more = exclusions.get(task.task_id, ())
+    if not more:
+        return task
+    ids = tuple(dict.fromkeys((*task.suite.exclude_ids, *more)))
+    return task.with_suite(replace(task.suite, exclude_ids=ids))
 
 
 def iter_tasks(source: str | Path, *, split: str | None = None) -> Iterator[Task]:
