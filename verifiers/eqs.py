@@ -28,7 +28,9 @@ class Scheme(Record):
     keep: KEEP above it. drop: DROP below it. Between them, both ends included, FIX. The H weight multiplies 1 - H.
     """
 
-    weights: Mapping[str, float] = field(default_factory=lambda: {"V": 0.35, "H": 0.30, "F1": 0.20, "D": 0.15})
+    weights: Mapping[str, float] = field(
+        default_factory=lambda: {"V": 0.35, "H": 0.30, "F1": 0.20, "D": 0.15}
+    )
     keep: float = 0.70
     drop: float = 0.40
     min_attempts: int = 5
@@ -324,7 +326,11 @@ def bootstrap(
     keys, weights = list(cells), list(cells.values())
     values: list[float] = []
     for _ in range(draws):
-        h = sum(rng.random() * share.of < share.count for _ in range(share.of)) / share.of if share.of else None
+        h = (
+            sum(rng.random() * share.of < share.count for _ in range(share.of)) / share.of
+            if share.of
+            else None
+        )
         v = None
         if len(keys) > 1:
             drawn = Counter(rng.choices(keys, weights=weights, k=len(pool)))
@@ -381,7 +387,10 @@ def _binary(pool: Sequence[PoolPoint]) -> dict[str, float | None]:
     auroc = None
     if good and bad:
         goods, bads = Counter(p.s for p in good), Counter(p.s for p in bad)
-        wins = sum(cg * cb * (1.0 if g > b else 0.5 if g == b else 0.0)
-                   for g, cg in goods.items() for b, cb in bads.items())
+        wins = sum(
+            cg * cb * (1.0 if g > b else 0.5 if g == b else 0.0)
+            for g, cg in goods.items()
+            for b, cb in bads.items()
+        )
         auroc = wins / (len(good) * len(bad))
     return {"tpr": tpr, "tnr": tnr, "youden_j": tpr + tnr - 1 if both else None, "auroc": auroc}  # type: ignore[operator]

@@ -81,7 +81,13 @@ def replace_body(view: FunctionView, body: str) -> str:
     lines = view.gold.split("\n")
     head = lines[: keep or 0]
     tail = lines[view.function.end_lineno or len(lines) :]
-    return "\n".join(head) + "\n" + body + "\n".join(tail).rstrip("\n") + ("\n" if "\n".join(tail).strip() else "")
+    return (
+        "\n".join(head)
+        + "\n"
+        + body
+        + "\n".join(tail).rstrip("\n")
+        + ("\n" if "\n".join(tail).strip() else "")
+    )
 
 
 def _documented(view: FunctionView) -> bool:

@@ -7,6 +7,7 @@ are left out here, duplicates by behaviour where they are run (`verifiers/search
 from __future__ import annotations
 
 import ast
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ...envs.patch import Patch
@@ -40,9 +41,7 @@ def attack(
     yield from _of_repository(task, texts if texts is not None else task.files, seed, limit)
 
 
-def _of_repository(
-    task: Task, texts: Mapping[str, str], seed: int, limit: int | None
-) -> Iterator[Candidate]:
+def _of_repository(task: Task, texts: Mapping[str, str], seed: int, limit: int | None) -> Iterator[Candidate]:
     """Mutants of every Python file that gold touches, shares of `limit` by number of mutants."""
     parts = [p for p in parse_diff(task.gold_patch) if p.path.endswith(".py") and not p.deleted]
     before = {p.path: texts[p.path] for p in parts if p.path in texts}
@@ -56,8 +55,6 @@ def _of_repository(
         for mutant in mutants(after[part.path], part.added_lines())
     ]
     if limit is not None and len(made) > limit:
-        import random
-
         made = [made[i] for i in sorted(random.Random(seed).sample(range(len(made)), limit))]
     for path, mutant in made:
         patch = Patch.writing({**after, path: mutant.text}, before)

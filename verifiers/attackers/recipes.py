@@ -31,7 +31,11 @@ def attack(
     texts: Mapping[str, str] | None = None,
 ) -> Iterable[Candidate]:
     """At most `limit` recipe programs. texts: pristine files of a repository task (see `mutants.attack`)."""
-    made = _functions(task) if task.is_function else partial_patches(task, texts if texts is not None else task.files)
+    made = (
+        _functions(task)
+        if task.is_function
+        else partial_patches(task, texts if texts is not None else task.files)
+    )
     for number, (kind, description, patch) in enumerate(made):
         if limit is not None and number >= limit:
             return
@@ -79,7 +83,16 @@ def _stubs(view: FunctionView) -> Iterator[Recipe]:
 
 
 def _empties(expected: Sequence[object]) -> list[str]:
-    blanks = {bool: "False", int: "0", float: "0.0", str: "''", list: "[]", tuple: "()", dict: "{}", set: "set()"}
+    blanks = {
+        bool: "False",
+        int: "0",
+        float: "0.0",
+        str: "''",
+        list: "[]",
+        tuple: "()",
+        dict: "{}",
+        set: "set()",
+    }
     kinds = {type(value) for value in expected}
     found = [text for kind, text in blanks.items() if kind in kinds]
     return found + (["True"] if bool in kinds else [])
@@ -120,7 +133,9 @@ def _wrappers(view: FunctionView) -> Iterator[Recipe]:
                   "except Exception:", f"    return {blank}")  # fmt: skip
     if float in kinds:
         for digits in (0, 1, 2):
-            yield program("S14", f"the result is rounded to {digits} digits", f"return round(_full({names}), {digits})")
+            yield program(
+                "S14", f"the result is rounded to {digits} digits", f"return round(_full({names}), {digits})"
+            )
         yield program("S14", "the result loses its fraction", f"return float(int(_full({names})))")
     if int in kinds and bool not in kinds:
         yield program("S12", "negative results become their absolute value", f"return abs(_full({names}))")
@@ -149,7 +164,9 @@ def _halves(view: FunctionView) -> Iterator[Recipe]:
     for keep in range(1, len(body)):
         last = body[keep - 1].end_lineno or 0
         end = view.function.end_lineno or len(lines)
-        targets = [n.id for n in ast.walk(body[keep - 1]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        targets = [
+            n.id for n in ast.walk(body[keep - 1]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        ]
         value = targets[-1] if targets else "None"
         text = "\n".join([*lines[:last], f"    return {value}", *lines[end:]])
         yield "S23", f"gold up to statement {keep} of {len(body)}", text

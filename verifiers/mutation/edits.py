@@ -60,9 +60,20 @@ class Source:
         parent = self.parents.get(node)
         tight = isinstance(
             parent,
-            (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp, ast.Attribute, ast.Await, ast.Starred, ast.IfExp),
+            (
+                ast.BinOp,
+                ast.BoolOp,
+                ast.Compare,
+                ast.UnaryOp,
+                ast.Attribute,
+                ast.Await,
+                ast.Starred,
+                ast.IfExp,
+            ),
         ) or (isinstance(parent, (ast.Subscript, ast.Call)) and node in (_value(parent),))
-        atom = isinstance(new, (ast.Name, ast.Call, ast.List, ast.Dict, ast.Set, ast.Subscript, ast.Attribute))
+        atom = isinstance(
+            new, (ast.Name, ast.Call, ast.List, ast.Dict, ast.Set, ast.Subscript, ast.Attribute)
+        )
         plain = isinstance(new, ast.Constant) and not isinstance(new.value, (int, float, complex))
         bare = atom or plain or (isinstance(new, ast.Constant) and not isinstance(parent, ast.Attribute))
         if (tight and not bare) or isinstance(new, (ast.Lambda, ast.NamedExpr, ast.Yield, ast.Await)):
@@ -105,7 +116,9 @@ def walk_code(tree: ast.AST) -> Iterator[ast.AST]:
 
 def is_docstring(node: ast.stmt) -> bool:
     return (
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
     )
 
 

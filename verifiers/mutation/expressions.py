@@ -30,7 +30,9 @@ SWAPS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def mutations(source: Source, node: ast.AST, names: Sequence[str], harvested: Sequence[object]) -> Iterator[Edit]:
+def mutations(
+    source: Source, node: ast.AST, names: Sequence[str], harvested: Sequence[object]
+) -> Iterator[Edit]:
     """Every mutation of one expression node. names: variables in scope; harvested: constants from the tests."""
     for new, operator in _replacements(node, names, harvested):
         assert isinstance(node, ast.expr)
@@ -121,7 +123,7 @@ def _constant(node: ast.Constant, harvested: Sequence[object]) -> Iterator[tuple
         options += [v for v in harvested if type(v) is str and len(v) < 20][:2]
     elif value is None:
         options = [0, ""]
-    seen = {(type(value), value)}
+    seen: set[tuple[type, object]] = {(type(value), value)}
     for option in options:
         if (type(option), option) not in seen:
             seen.add((type(option), option))
@@ -144,9 +146,9 @@ def _call(node: ast.Call) -> Iterator[tuple[ast.expr, str]]:
     func = node.func
     name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
     for other in SWAPS.get(name, ()):
-        swapped: ast.expr = (
-            ast.Name(other, ast.Load()) if isinstance(func, ast.Name) else ast.Attribute(func.value, other, ast.Load())
-        )  # type: ignore[union-attr]
+        swapped: ast.expr = ast.Name(other, ast.Load())
+        if isinstance(func, ast.Attribute):
+            swapped = ast.Attribute(func.value, other, ast.Load())
         yield ast.Call(swapped, node.args, node.keywords), f"call-{name}-{other}"
     if isinstance(func, ast.Name) and node.args and not isinstance(node.args[0], ast.Starred):
         yield node.args[0], "unwrap-call"
@@ -161,7 +163,10 @@ def _call(node: ast.Call) -> Iterator[tuple[ast.expr, str]]:
         yield ast.Call(func, node.args, node.keywords[:at] + node.keywords[at + 1 :]), "drop-keyword"
         if keyword.arg == "reverse":
             flipped = ast.keyword("reverse", ast.UnaryOp(ast.Not(), keyword.value))
-            yield ast.Call(func, node.args, [*node.keywords[:at], flipped, *node.keywords[at + 1 :]]), "reverse"
+            yield (
+                ast.Call(func, node.args, [*node.keywords[:at], flipped, *node.keywords[at + 1 :]]),
+                "reverse",
+            )
     if name == "range":
         for at, arg in enumerate(node.args):
             for step in (1, -1):
@@ -171,7 +176,10 @@ def _call(node: ast.Call) -> Iterator[tuple[ast.expr, str]]:
         if len(node.args) == 1:
             yield ast.Call(func, [ast.Constant(1), *node.args], []), "range"
     if name == "sorted" and not any(k.arg == "reverse" for k in node.keywords):
-        yield ast.Call(func, node.args, [*node.keywords, ast.keyword("reverse", ast.Constant(True))]), "reverse"
+        yield (
+            ast.Call(func, node.args, [*node.keywords, ast.keyword("reverse", ast.Constant(True))]),
+            "reverse",
+        )
 
 
 def _subscript(node: ast.Subscript) -> Iterator[tuple[ast.expr, str]]:

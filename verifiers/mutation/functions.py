@@ -47,7 +47,9 @@ class FunctionView:
         except PatchError as error:
             raise TaskError(f"{task.task_id}: gold_patch: {error}") from error
         if path not in after:
-            raise TaskError(f"{task.task_id}: solution_file {path!r} is neither in files nor in the gold patch.")
+            raise TaskError(
+                f"{task.task_id}: solution_file {path!r} is neither in files nor in the gold patch."
+            )
         lines = frozenset(parts[path].added_lines()) if path in parts else frozenset()
         return cls(
             task_id=task.task_id,

@@ -86,4 +86,8 @@ def _hollow(files: Sequence[FileDiff], before: Mapping[str, str]) -> Iterator[tu
                 first = node.body[0].lineno
                 indent = " " * node.body[0].col_offset
                 if first > node.lineno:
-                    yield path, node.name, "\n".join([*lines[: first - 1], indent + "return None", *lines[node.end_lineno :]])
+                    yield (
+                        path,
+                        node.name,
+                        "\n".join([*lines[: first - 1], indent + "return None", *lines[node.end_lineno :]]),
+                    )

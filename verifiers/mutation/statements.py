@@ -14,7 +14,9 @@ LOOPS = (ast.For, ast.While)
 
 def mutations(source: Source, node: ast.AST) -> Iterator[Edit]:
     """Every mutation of one statement node."""
-    if not isinstance(node, ast.stmt) or isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)):
+    if not isinstance(node, ast.stmt) or isinstance(
+        node, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    ):
         return
     if not isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal)) and not is_docstring(node):
         yield source.replace(node, "pass", "drop-statement")
@@ -39,7 +41,7 @@ def mutations(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 def _branch(source: Source, node: ast.If | ast.While) -> Iterator[Edit]:
     test = node.test
-    negated = test.operand if _is_not(test) else ast.UnaryOp(ast.Not(), test)
+    negated = _negated(test)
     yield source.replace_expr(test, negated, "negate-condition")
     yield source.replace_expr(test, ast.Constant(False), "condition-false")
     if isinstance(node, ast.If):
@@ -50,6 +52,12 @@ def _branch(source: Source, node: ast.If | ast.While) -> Iterator[Edit]:
             swapped = ast.If(test, node.orelse, node.body)
             yield source.replace(node, source.statements([swapped], node), "swap-branches")
             yield source.replace(node, source.statements([ast.If(test, node.body, [])], node), "drop-else")
+
+
+def _negated(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return node.operand
+    return ast.UnaryOp(ast.Not(), node)
 
 
 def _is_not(node: ast.expr) -> bool:
@@ -66,9 +74,7 @@ def _loop(source: Source, node: ast.For | ast.While) -> Iterator[Edit]:
                 ast.Constant(lower) if lower else None,
                 ast.UnaryOp(ast.USub(), ast.Constant(1)) if upper else None,
             )
-            cut = ast.Subscript(
-                ast.Call(ast.Name("list", ast.Load()), [node.iter], []), part, ast.Load()
-            )
+            cut = ast.Subscript(ast.Call(ast.Name("list", ast.Load()), [node.iter], []), part, ast.Load())
             yield source.replace_expr(node.iter, cut, "skip-first" if lower else "skip-last")
 
 
@@ -83,7 +89,10 @@ def _return(source: Source, node: ast.Return) -> Iterator[Edit]:
             (ast.Constant(False), "return-constant"),
         ]
     elif not isinstance(node.value, ast.Constant):
-        options += [(_shift(node.value, ast.Add()), "return-shift"), (_shift(node.value, ast.Sub()), "return-shift")]
+        options += [
+            (_shift(node.value, ast.Add()), "return-shift"),
+            (_shift(node.value, ast.Sub()), "return-shift"),
+        ]
     for new, operator in options:
         yield source.replace_expr(node.value, new, operator)
 
