@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,21 @@ def engine() -> str:
     except (docker.errors.DockerException, OSError) as error:
         _missing(f"no Docker engine ({type(error).__name__})", "ACIDTEST_REQUIRE_DOCKER")
         raise AssertionError("unreachable") from error
+
+
+@pytest.fixture(scope="session")
+def base_image(engine: str) -> str:
+    """The image for tasks without one, made by `scripts/make_base_image.sh` when it is missing."""
+    import docker
+
+    name = os.environ.get("ACIDTEST_BASE_IMAGE") or "acidtest-base:bookworm"
+    client = docker.from_env(timeout=60)
+    try:
+        if not client.api.images(name):
+            subprocess.run(["sh", str(ROOT / "scripts" / "make_base_image.sh"), name], check=True)
+    finally:
+        client.close()
+    return name
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,0 +1,73 @@
+"""Part of the agent: setup, the loop, and what makes the process hard to reach."""
+
+import fcntl
+import os
+import resource
+import signal
+import sys
+
+from .files import do_read, do_write
+from .frames import receive, send
+from .run import do_exec
+from .tree import STATE, prctl, set_signals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def do_setup(op: "dict[str, Any]") -> "dict[str, Any]":
+    """Fix workdir, scratch, environment and rlimits. Happens once, before anything untrusted runs."""
+    for name in ("workdir", "scratch"):
+        os.makedirs(op[name], exist_ok=True)
+        STATE[name] = os.path.realpath(op[name])
+    STATE["rlimits"] = op["rlimits"]
+    env = dict(os.environ) if op["inherit"] else {}
+    env.update(op["env"])
+    path = env.setdefault("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+    if not any(os.access(os.path.join(folder, "python"), os.X_OK) for folder in path.split(":") if folder):
+        link = os.path.join(STATE["scratch"], "bin")
+        os.makedirs(link, exist_ok=True)
+        os.symlink(sys.executable, os.path.join(link, "python"))
+        env["PATH"] = path + ":" + link
+    STATE["env"] = env
+    return {name: STATE[name] for name in ("workdir", "scratch")}
+
+
+def serve() -> "None":
+    handlers = {"exec": do_exec, "write": do_write, "read": do_read, "setup": do_setup}
+    while True:
+        results = []
+        for op in receive()["ops"]:
+            try:
+                result = handlers[op["op"]](op)
+            except OSError as error:
+                result = {"error": [error.errno, error.filename or op["op"], str(error)]}
+            results.append(result)
+            if "error" in result or (op.get("check") and result["exit_code"] != 0):
+                break
+        send({"results": results})
+
+
+def main() -> "None":
+    protected = prctl(4, 0)  # PR_SET_DUMPABLE: closes /proc/<pid>/fd and ptrace
+    prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    STATE["in"] = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 100)
+    STATE["out"] = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 100)
+    null = os.open("/dev/null", os.O_RDWR)
+    STATE["wake"], wake_w = os.pipe()
+    os.set_blocking(STATE["wake"], False)
+    os.set_blocking(wake_w, False)
+    set_signals(signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.set_wakeup_fd(wake_w)
+    os.umask(0o022)
+    send({"hello": {"pid": os.getpid(), "python": list(sys.version_info[:3]), "protected": protected}})
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    serve()
+
+
+if __name__ == "__main__":
+    main()
