@@ -1,10 +1,10 @@
-"""Forest plot and permutation histogram (matplotlib, Agg-free figures; PNG and SVG)."""
+"""Forest plot and permutation histogram (matplotlib without pyplot; PNG and SVG)."""
 
 from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, BLUE, RED, GREY = "#1f2933", "#2f6fb0", "#c2410c", "#9aa5b1"
-STYLE = {
+STYLE: Any = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -33,15 +33,17 @@ def forest_plot(found: Inflation, *, most: int = 160) -> Figure:
     from matplotlib.figure import Figure
 
     units = sorted(found.units, key=lambda unit: unit.estimate)
-    units = units if len(units) <= most else [units[i] for i in np.linspace(0, len(units) - 1, most).astype(int)]
+    units = (
+        units if len(units) <= most else [units[i] for i in np.linspace(0, len(units) - 1, most).astype(int)]
+    )
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 1.6 + 0.085 * len(units) + 1.2), layout="constrained")
+        figure = Figure(figsize=(7.2, 1.6 + 0.06 * len(units) + 1.2), layout="constrained")
         axes = figure.subplots()
         y = np.arange(len(units)) + 8
         x = 100 * np.array([unit.estimate for unit in units])
         reach = 196 * np.array([unit.se for unit in units])
         axes.hlines(y, x - reach, x + reach, color=GREY, lw=0.7, zorder=1)
-        axes.scatter(x, y, s=9, color=BLUE, zorder=2, label=f"{len(found.units)} submissions (95 % interval)")
+        axes.scatter(x, y, s=6, color=BLUE, zorder=2, label=f"{len(found.units)} submissions (95 % interval)")
         _summaries(axes, found)
         axes.axvline(0, color=INK, lw=0.8)
         axes.set_ylim(-0.5, len(units) + 9)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def pool(
     w = 1 / (v + tau2)
     estimate = float((w * y).sum() / w.sum())
     se = float(1 / np.sqrt(w.sum()))
-    law = stats.norm()
+    law: Any = stats.norm()
     if hartung_knapp:
         se *= float(np.sqrt((w * (y - estimate) ** 2).sum() / df))
         law = stats.t(df)

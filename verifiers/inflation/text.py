@@ -35,7 +35,7 @@ def interval(low: float, high: float) -> str:
 
 
 def p_value(p: float, floor: float = 0.0) -> str:
-    """"p = 0.032"; below the resolution of the method "p < …"."""
+    """ "p = 0.032"; below the resolution of the method "p < …"."""
     if floor and p <= floor * 1.0001:
         return f"p ≤ {floor:.1g}"
     return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.1e}"
@@ -74,11 +74,13 @@ def verdict(found: Inflation) -> str:
 def primary(found: Inflation) -> str:
     test, other = found.primary, found.by_strata
     lines = [
-        f"**Primary result (the unit is the task).** Mean difference in Pass@1, flagged minus unflagged: "
-        f"{points(found.estimate)} points (two-way bootstrap 95 % interval {interval(found.interval.low, found.interval.high)}). "
-        f"Permutation of flags within {_names(test.within)}: one-sided {permutation_p(test)}, two-sided "
-        f"{permutation_p(test, two_sided=True)} ({test.permutations} shuffles, seed {test.seed}; "
-        f"{test.flagged_exchangeable} of {found.flagged} flags can move).",
+        (
+            f"**Primary result (the unit is the task).** Mean difference in Pass@1, flagged minus unflagged: "
+            f"{points(found.estimate)} points (two-way bootstrap 95 % interval {interval(found.interval.low, found.interval.high)}). "
+            f"Permutation of flags within {_names(test.within)}: one-sided {permutation_p(test)}, two-sided "
+            f"{permutation_p(test, two_sided=True)} ({test.permutations} shuffles, seed {test.seed}; "
+            f"{test.flagged_exchangeable} of {found.flagged} flags can move)."
+        ),
         verdict(found),
     ]
     if other.within != test.within:
@@ -108,13 +110,19 @@ def pooled(found: Inflation) -> str:
     one = found.pooled[0]
     positive, negative, zero, p = found.sign
     lines += [
-        f"- heterogeneity: Q = {one.q:.1f} on {one.df} df (Q/df {one.q_over_df:.2f}, {p_value(one.q_p)}); "
-        f"τ² interval {one.tau2_low:.5f} to {one.tau2_high:.5f}, I² interval {one.i2_low:.0f} to {one.i2_high:.0f} % (Q-profile)",
-        f"- sign test: {positive} of {positive + negative + zero} submissions positive, {negative} negative, "
-        f"{zero} zero, one-sided {p_value(p)} (assumes independence as well)",
+        (
+            f"- heterogeneity: Q = {one.q:.1f} on {one.df} df (Q/df {one.q_over_df:.2f}, {p_value(one.q_p)}); "
+            f"τ² interval {one.tau2_low:.5f} to {one.tau2_high:.5f}, I² interval {one.i2_low:.0f} to {one.i2_high:.0f} % (Q-profile)"
+        ),
+        (
+            f"- sign test: {positive} of {positive + negative + zero} submissions positive, {negative} negative, "
+            f"{zero} zero, one-sided {p_value(p)} (assumes independence as well)"
+        ),
     ]
     if found.without_variance:
-        lines.append(f"- {found.without_variance} submissions have no variance (solve none or all) and are not pooled")
+        lines.append(
+            f"- {found.without_variance} submissions have no variance (solve none or all) and are not pooled"
+        )
     return "\n".join(lines)
 
 
@@ -129,13 +137,17 @@ def pooled_line(row: Pooled) -> str:
 def sensitivity(found: Inflation) -> str:
     out = found.left_out
     lines = [
-        "**Sensitivity.** Leaving one task out moves the difference between "
-        f"{points(out.low)} and {points(out.high)} points; the largest one-sided permutation p without one "
-        f"flagged task is {out.flagged_p_greater_max:.3f} ({out.flagged_p_task})."
+        (
+            "**Sensitivity.** Leaving one task out moves the difference between "
+            f"{points(out.low)} and {points(out.high)} points; the largest one-sided permutation p without one "
+            f"flagged task is {out.flagged_p_greater_max:.3f} ({out.flagged_p_task})."
+        )
     ]
     if out.influential:
         lines.append(
-            "Most influential: " + ", ".join(f"{task} ({points(value)} without it)" for task, value in out.influential[:3]) + "."
+            "Most influential: "
+            + ", ".join(f"{task} ({points(value)} without it)" for task, value in out.influential[:3])
+            + "."
         )
     lines += [
         f"If {100 * row.false_accusation:g} % of flags are false accusations and {100 * row.missed:g} % of the "
