@@ -1,0 +1,143 @@
+"""Take a source diff out of a container that an agent has owned, without trusting anything in it.
+
+Nothing of the agent's is run by us on this side: a stdlib script lists the tree inside the container, and whatever it
+prints (the agent may have replaced the interpreter) is only ever *its own submission*. Its git, hooks, attributes and
+configuration are never used; `.git` is not part of the diff. The list made before the agent's first command says what changed;
+the old texts come from the pristine tree, never from the agent's container.
+Not covered: modes and symbolic links (dropped), files that are not UTF-8 text (dropped), empty folders.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from .patch import Patch, file_diff
+from .protocols import Exec, ExecResult, Sandbox
+
+_LIST = r"""
+import hashlib, json, os, sys
+skip = {".git", ".hg", ".svn", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", "node_modules"}
+out = {}
+for top, dirs, files in os.walk("."):
+    dirs[:] = sorted(d for d in dirs if d not in skip and not d.endswith(".egg-info"))
+    for name in sorted(files):
+        path = os.path.join(top, name)[2:]
+        if name == ".git" or name.endswith((".pyc", ".pyo")):
+            continue
+        try:
+            if os.path.islink(path) or not os.path.isfile(path):
+                out[path] = "special"
+                continue
+            size = os.path.getsize(path)
+            if size > LIMIT:
+                out[path] = "large:%d" % size
+                continue
+            with open(path, "rb") as file:
+                out[path] = hashlib.sha256(file.read()).hexdigest()
+        except OSError:
+            out[path] = "unreadable"
+sys.stdout.write(json.dumps(out))
+"""
+_HASH = re.compile(r"[0-9a-f]{64}\Z")
+_LIST_BYTES = 40_000_000
+
+
+@dataclass(frozen=True)
+class Extract:
+    """The submission and what was left out of it: path -> why."""
+
+    patch: Patch
+    dropped: Mapping[str, str] = field(default_factory=dict)
+
+
+def list_tree(sandbox: Sandbox, *, file_limit: int = 2_000_000, timeout_s: float = 120.0) -> dict[str, str]:
+    """Path relative to the workdir -> SHA-256, or a word for what is no plain file. Unusable output gives {}.
+
+    Version control, caches and compiled files are left out.
+    """
+    source = _LIST.replace("LIMIT", str(file_limit))
+    command = ("python3", "-I", "-S", "-c", source)
+    (result,) = sandbox.script([Exec(command=command, timeout_s=timeout_s, output_bytes=_LIST_BYTES)])
+    if not isinstance(result, ExecResult):
+        return {}
+    try:
+        listed = json.loads(result.output.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(listed, dict):
+        return {}
+    return {path: str(mark) for path, mark in listed.items() if _plain(path)}
+
+
+def _plain(path: str) -> bool:
+    """Whether a listed path may stand in a diff header of ours."""
+    parts = PurePosixPath(path).parts
+    usable = path.isprintable() and '"' not in path and "\\" not in path and not path.startswith("/")
+    return bool(parts) and usable and ".." not in parts and ".git" not in parts and len(path) < 1000
+
+
+def extract(
+    sandbox: Sandbox,
+    before: Mapping[str, str],
+    pristine: Callable[[list[str]], Mapping[str, bytes]],
+    *,
+    max_files: int = 300,
+    max_bytes: int = 5_000_000,
+) -> Extract:
+    """The diff from the tree as `before` listed it to the tree as it is now.
+
+    pristine: asked once, for the old texts of changed and deleted files; paths it lacks count as new files.
+    Beyond max_files or max_bytes (old and new texts together) further files are dropped, changed ones kept before new ones.
+    """
+    after = list_tree(sandbox)
+    if not after and before:
+        return Extract(Patch(), {".": "the tree could not be listed"})
+    dropped: dict[str, str] = {}
+    changed = [p for p in sorted(before) if after.get(p) != before[p] and _HASH.match(before[p])]
+    fresh = [p for p in sorted(after) if p not in before]
+    wanted: list[str] = []
+    for path in [*changed, *fresh]:
+        mark = after.get(path)
+        if mark is not None and not _HASH.match(mark):
+            dropped[path] = mark
+        elif len(wanted) >= max_files:
+            dropped[path] = f"more than {max_files} files"
+        else:
+            wanted.append(path)
+    old = pristine([p for p in wanted if p in before])
+    return _assemble(sandbox, wanted, after, old, dropped, max_bytes)
+
+
+def _assemble(
+    sandbox: Sandbox,
+    wanted: Iterable[str],
+    after: Mapping[str, str],
+    old: Mapping[str, bytes],
+    dropped: dict[str, str],
+    max_bytes: int,
+) -> Extract:
+    parts: list[str] = []
+    total = 0
+    for path in wanted:
+        new = sandbox.read(path, limit=max_bytes) if path in after else None
+        total += len(new or b"") + len(old.get(path, b""))
+        if total > max_bytes:
+            dropped[path] = f"more than {max_bytes} bytes"
+            continue
+        try:
+            parts.append(file_diff(path, _text(old.get(path)), _text(new)))
+        except UnicodeDecodeError:
+            dropped[path] = "not text"
+    return Extract(Patch("".join(parts)), dropped)
+
+
+def _text(data: bytes | None) -> str | None:
+    if data is None:
+        return None
+    if b"\0" in data:
+        raise UnicodeDecodeError("utf-8", data, 0, 1, "NUL")
+    return data.decode("utf-8")

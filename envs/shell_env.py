@@ -1,0 +1,192 @@
+"""`ShellEnv`: an agent works in a container of its own, then submits; the diff is graded in a fresh one.
+
+Leaks are shut before the first command: every `.git` is replaced by a repository with one commit, the paths in
+``metadata["hidden_paths"]`` are deleted, there is no network, and neither the trusted tests nor the solution were ever in there.
+Nothing the agent leaves behind (processes, files outside the tree, hooks, configuration) reaches the grading container:
+only the text of changed source files does (`envs/extract.py`), and `verify` restores what is protected.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from .errors import ConfigError, SandboxError
+from .extract import extract, list_tree
+from .protocols import Exec, ExecResult, Limits, Sandbox, SandboxBackend, SandboxSpec
+from .spaces import clip
+from .task import Task
+from .task_env import StepResult, TaskEnv, unjudged
+
+SUBMIT = "submit"
+_ONE_COMMIT = """
+find . -name .git -prune -exec rm -rf {} +
+if command -v git >/dev/null 2>&1; then
+  export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_DATE='2000-01-01T00:00:00Z'
+  export GIT_COMMITTER_DATE="$GIT_AUTHOR_DATE" GIT_AUTHOR_NAME=task GIT_AUTHOR_EMAIL=task@localhost
+  export GIT_COMMITTER_NAME=task GIT_COMMITTER_EMAIL=task@localhost
+  git init -q . && git add -A && git commit -q --no-gpg-sign -m task
+fi >/dev/null 2>&1
+true
+"""
+
+
+class ShellEnv(TaskEnv):
+    """A code task as an episode of shell commands.
+
+    Observation: the prompt, then after each command its exit code and its output (merged, at most `obs_chars`, head and tail
+    kept). Action: a bash command, run in the task's workdir in a new shell (files persist, variables and the current folder do
+    not; what it leaves running is killed), or the word ``submit``. `submit` takes the source diff out of the container, destroys the
+    container, and grades the diff in a fresh one; `info` is then that of `CodeEnv`, with `dropped` (path -> why it is not
+    in the submission). Before that `info` has task_id, exit_code, timed_out, step.
+
+    sandbox: name of a backend or a backend (None: docker where an engine answers). max_steps, max_seconds (wall,
+    from reset): the episode is truncated there and pays 0.0, or with ``grade_at_limit=True`` what the work so far pays.
+    command_timeout_s: per command. A container that dies or an engine that is lost truncates the episode with
+    ``reward_valid`` False. A plain process is no isolation: such a sandbox is refused unless ``allow_unisolated=True``.
+    Other options: `TaskEnv`. Timing-dependent commands make an episode nondeterministic; nothing else does.
+    """
+
+    def __init__(
+        self,
+        tasks: Iterable[Task] | str = "toy",
+        *,
+        sandbox: str | SandboxBackend | None = None,
+        limits: Limits | None = None,
+        max_steps: int = 50,
+        max_seconds: float = 1800.0,
+        command_timeout_s: float = 60.0,
+        obs_chars: int = 10_000,
+        grade_at_limit: bool = False,
+        allow_unisolated: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        **options: Any,
+    ) -> None:
+        if options.get("verifier") is None:
+            options["sandbox"] = sandbox
+        super().__init__(tasks, **options)
+        if max_steps < 1 or max_seconds <= 0:
+            raise ConfigError("max_steps and max_seconds must be positive.")
+        self._where, self._limits = sandbox, limits
+        self.max_steps, self.max_seconds, self.command_timeout_s = max_steps, max_seconds, command_timeout_s
+        self.obs_chars, self.grade_at_limit, self.allow_unisolated = (
+            obs_chars,
+            grade_at_limit,
+            allow_unisolated,
+        )
+        self._clock = clock
+        self._backend: SandboxBackend | None = (
+            None if sandbox is None or isinstance(sandbox, str) else sandbox
+        )
+        self._own_backend = self._backend is None
+        self._stack = ExitStack()
+        self._sandbox: Sandbox | None = None
+        self._before: dict[str, str] = {}
+        self._steps, self._until = 0, 0.0
+
+    @property
+    def backend(self) -> SandboxBackend:
+        if self._backend is None:
+            from .sandboxes import open_backend
+
+            self._backend = open_backend(self._where if isinstance(self._where, str) else None)
+        return self._backend
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """Raises SandboxError when no container can be opened: there is no episode to mask yet."""
+        self._drop()
+        observation, info = self.begin(seed, options)
+        task = self.running()
+        self._open = False
+        self._start(task)
+        self._open = True
+        self._steps, self._until = 0, self._clock() + self.max_seconds
+        return observation, info
+
+    def _start(self, task: Task) -> None:
+        sandbox = self._stack.enter_context(self.backend.open(SandboxSpec.of(task, self._limits)))
+        if sandbox.isolation.startswith("none") and not self.allow_unisolated:
+            self._drop()
+            raise ConfigError(
+                f"A shell episode in a sandbox with isolation {sandbox.isolation!r} would hand out this machine.",
+                mend="Use docker, install bubblewrap, or say allow_unisolated=True.",
+            )
+        hidden = [str(path) for path in task.metadata.get("hidden_paths", ())]
+        shut = "".join(f"rm -rf -- {shlex.quote(path)}\n" for path in hidden) + _ONE_COMMIT
+        sandbox.script([Exec(command=shut, timeout_s=300.0)])
+        self._before = list_tree(sandbox)
+        self._sandbox = sandbox
+
+    def step(self, action: str) -> StepResult:
+        task = self.running()
+        self._steps += 1
+        try:
+            if str(action).strip() == SUBMIT:
+                return self._submit(task, truncated=False)
+            return self._command(task, str(action)[: self.max_chars])
+        except SandboxError as error:
+            self._drop()
+            lost = self.task_info(task) | unjudged(f"{type(error).__name__}: {error}") | {"step": self._steps}
+            return self.finish("infrastructure"), 0.0, False, True, lost
+
+    def _command(self, task: Task, command: str) -> StepResult:
+        assert self._sandbox is not None
+        left = self._until - self._clock()
+        limit = max(0.1, min(self.command_timeout_s, left))
+        op = Exec(command=command.replace("\0", ""), timeout_s=limit, output_bytes=8 * self.obs_chars)
+        (result,) = self._sandbox.script([op])
+        assert isinstance(result, ExecResult)
+        info = self.task_info(task) | {
+            "exit_code": result.exit_code,
+            "timed_out": result.timed_out,
+            "step": self._steps,
+        }
+        if self._steps >= self.max_steps or self._clock() >= self._until:
+            if self.grade_at_limit:
+                return self._submit(task, truncated=True)
+            self._drop()
+            unpaid = unjudged("") | {"outcome": "truncated", "reward_valid": True}
+            return self.finish("truncated, nothing was submitted"), 0.0, False, True, info | unpaid
+        return self.show(self._text(result)), 0.0, False, False, info
+
+    def _text(self, result: ExecResult) -> str:
+        output = clip(result.output.decode("utf-8", "replace"), self.obs_chars)
+        code = "killed" if result.exit_code is None else f"exit code {result.exit_code}"
+        if result.timed_out:
+            code = f"killed: still running after its time limit ({code})"
+        return f"[{code}]\n{output}"
+
+    def _submit(self, task: Task, *, truncated: bool) -> StepResult:
+        assert self._sandbox is not None
+        found = extract(self._sandbox, self._before, lambda paths: self._pristine(task, paths))
+        self._drop()
+        extra = {"submission_form": "tree", "dropped": dict(found.dropped), "step": self._steps}
+        reward, info = self.judge(task, found.patch, extra)
+        return self.finish(info["outcome"]), reward, not truncated, truncated, info
+
+    def _pristine(self, task: Task, paths: list[str]) -> Mapping[str, bytes]:
+        """Old texts from a container that never ran a command of the agent's."""
+        if task.image is None:
+            return {p: task.files[p].encode("utf-8", "surrogatepass") for p in paths if p in task.files}
+        if not paths:
+            return {}
+        with self.backend.open(SandboxSpec.of(task, self._limits)) as fresh:
+            return {path: fresh.read(path) for path in paths}
+
+    def _drop(self) -> None:
+        """Destroy the agent's container, whatever runs in it."""
+        self._open = False
+        self._sandbox = None
+        self._stack.close()
+
+    def close(self) -> None:
+        self._drop()
+        super().close()
+        if self._own_backend and self._backend is not None:
+            self._backend.close()
+            self._backend = None

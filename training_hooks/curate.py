@@ -1,0 +1,202 @@
+"""Choose what to train on: `load_tasks` with an audit and a lockfile, `make` for environments, `to_dataset` for trainers.
+
+These are the `load_tasks` and `make` that `acidtest` exports; the raw loader is `envs/load.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+
+from ..envs import load as raw
+from ..envs.code_env import CodeEnv
+from ..envs.errors import ConfigError
+from ..envs.shell_env import ShellEnv
+from ..envs.task import Task
+from ..envs.task_env import TaskEnv
+from ..envs.vector import ThreadVectorEnv
+from ..repair.lock import Lock, hardened, load_lock
+from ..verifiers.records import Decision
+from ..verifiers.wrapper import AuditWrapper, known_kinds
+from .audits import eqs_served, records_of
+
+REFUSED = "hackable and not hardened"
+
+
+@dataclass(frozen=True)
+class FilterReport:
+    """What became of every task that the source had. dropped: task_id -> reason. hardened: ids served with added tests."""
+
+    kept: tuple[str, ...] = ()
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    hardened: tuple[str, ...] = ()
+
+    def reasons(self) -> dict[str, int]:
+        """Reason -> how many tasks, most frequent first."""
+        return dict(Counter(self.dropped.values()).most_common())
+
+    def __str__(self) -> str:
+        total = len(self.kept) + len(self.dropped)
+        lines = [f"{len(self.kept)} of {total} tasks kept, {len(self.hardened)} of them with a hardened suite"]
+        for reason, count in self.reasons().items():
+            names = [task_id for task_id, why in self.dropped.items() if why == reason]
+            shown = ", ".join(names[:5]) + (" …" if count > 5 else "")
+            lines.append(f"  dropped {count}: {reason} ({shown})")
+        return "\n".join(lines)
+
+
+class TaskList(list[Task]):
+    """Tasks as loaded, with `report` (what was dropped and why) and `records` (audit record by task_id)."""
+
+    def __init__(
+        self, tasks: Iterable[Task] = (), *, report: FilterReport | None = None, records: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(tasks)
+        self.report = report or FilterReport(kept=tuple(t.task_id for t in self))
+        self.records: dict[str, Any] = dict(records or {})
+
+    @property
+    def known(self) -> dict[str, str]:
+        """Patch digest -> zoo id of the audit's findings: names incidents."""
+        return known_kinds(self.records.values())
+
+
+def load_tasks(
+    source: str | Path,
+    *,
+    split: str | None = None,
+    limit: int | None = None,
+    task_ids: Iterable[str] | None = None,
+    audit: Any = None,
+    hardened: Lock | str | Path | None = None,
+    min_eqs: float | None = None,
+    decision: str | Iterable[str] | None = None,
+    flags: Iterable[str] = (),
+    firm: bool = False,
+    allow_hackable: bool = False,
+    **options: Any,
+) -> TaskList:
+    """Tasks of a source, filtered by their audit, with hardened suites swapped in.
+
+    source, split, limit, task_ids, further options: as in `envs/load.py` (limit counts rows of the source, before the
+    filters). audit: a run folder, an `Audit`, or records. hardened: a lockfile or the run folder that holds one.
+    Filters (each needs `audit`): min_eqs, on the EQS of the suite that is served (undefined is dropped); decision,
+    e.g. "KEEP" or ["KEEP", "FIX"]; flags, names a task must carry, or with "!" in front must not carry
+    (``["!flaky", "!too_narrow"]``); firm, only tasks whose decision no undefined term could change.
+    Whenever there is an audit, tasks that it does not cover and broken tasks (decision DROP by calibration) are dropped,
+    and hackable tasks without a hardened suite are refused; ``allow_hackable=True`` lets those through.
+    The result's `report` says what was dropped and why. Raises LockError when a lock belongs to another task or suite.
+    """
+    wanted = _decisions(decision)
+    if audit is None and (min_eqs is not None or wanted or tuple(flags) or firm):
+        raise ConfigError("min_eqs, decision, flags and firm need an audit.", mend="Give audit=<run folder>.")
+    tasks = raw.load_tasks(source, split=split, limit=limit, task_ids=task_ids, **options)
+    records = records_of(audit) if audit is not None else {}
+    lock = hardened if isinstance(hardened, Lock) or hardened is None else load_lock(hardened)
+    kept: list[Task] = []
+    dropped: dict[str, str] = {}
+    for task in tasks:
+        served = _hardened(task, lock)
+        reason = ""
+        if audit is not None:
+            reason = _refusal(served, records.get(task.task_id), min_eqs, wanted, tuple(flags), firm)
+            if not reason and not allow_hackable and _hackable(served, records.get(task.task_id)):
+                reason = REFUSED
+        if reason:
+            dropped[task.task_id] = reason
+        else:
+            kept.append(served)
+    report = FilterReport(
+        kept=tuple(t.task_id for t in kept),
+        dropped=dropped,
+        hardened=tuple(t.task_id for t in kept if t.suite.added is not None),
+    )
+    chosen = {t.task_id: records[t.task_id] for t in kept if t.task_id in records}
+    return TaskList(kept, report=report, records=chosen)
+
+
+def _hardened(task: Task, lock: Lock | None) -> Task:
+    return hardened(task, lock) if lock is not None and task.task_id in lock else task
+
+
+def _decisions(decision: str | Iterable[str] | None) -> set[str]:
+    if decision is None:
+        return set()
+    wanted = {d.upper() for d in ([decision] if isinstance(decision, str) else decision)}
+    unknown = wanted - {str(d) for d in Decision}
+    if unknown:
+        raise ConfigError(f"No decision {sorted(unknown)}.", mend=f"There are: {', '.join(Decision)}.")
+    return wanted
+
+
+def _hackable(task: Task, record: Any) -> bool:
+    return task.suite.added is None and "hackable" in set(getattr(record, "flags", ()))
+
+
+def _refusal(
+    task: Task, record: Any, min_eqs: float | None, wanted: set[str], flags: Sequence[str], firm: bool
+) -> str:
+    """Why the task is dropped, or ""."""
+    if record is None:
+        return "not audited"
+    if broken := {"broken_gold", "noop_passes", "broken"} & set(record.flags):
+        return f"broken task ({', '.join(sorted(broken))})"
+    for flag in flags:
+        if flag.startswith("!") and flag[1:] in record.flags:
+            return f"flag {flag[1:]}"
+        if not flag.startswith("!") and flag not in record.flags:
+            return f"flag {flag} missing"
+    if wanted and str(record.decision) not in wanted:
+        return f"decision {record.decision}"
+    if firm and not record.decision_firm:
+        return "decision not firm"
+    if min_eqs is not None:
+        eqs = eqs_served(task, record)
+        if eqs is None:
+            return "EQS undefined"
+        if eqs < min_eqs:
+            return f"EQS below {min_eqs:g}"
+    return ""
+
+
+def make(
+    tasks: Sequence[Task] | str | Path, *, env: str = "code", num_envs: int | None = None, **options: Any
+) -> Any:
+    """A `gymnasium.Env` over the tasks: ``env="code"`` (one patch) or ``"shell"`` (commands); options go to it.
+
+    Tasks that came with an audit get an `AuditWrapper`. num_envs: a vector environment of so many, stepping in threads and
+    sharing one verifier. Raises ConfigError for another `env`.
+    """
+    if env not in ("code", "shell"):
+        raise ConfigError(f"No environment {env!r}.", mend="There are: code, shell.")
+    chosen = load_tasks(tasks) if isinstance(tasks, str | Path) else tasks
+    if num_envs is None:
+        return _one(chosen, env, options)
+    if options.get("verifier") is None:
+        options = _share_verifier(options)
+    return ThreadVectorEnv([partial(_one, chosen, env, options) for _ in range(num_envs)])
+
+
+def _one(tasks: Sequence[Task], env: str, options: Mapping[str, Any]) -> gymnasium.Env[str, str]:
+    made: TaskEnv = CodeEnv(tasks, **options) if env == "code" else ShellEnv(tasks, **options)
+    if isinstance(tasks, TaskList) and tasks.records:
+        return AuditWrapper(made, tasks.records)
+    return made
+
+
+_VERIFIER_OPTIONS = ("defence", "ledger", "retries", "limits")
+
+
+def _share_verifier(options: Mapping[str, Any]) -> dict[str, Any]:
+    """One verifier for all sub-environments, opened when first asked and closed when the last environment closes."""
+    from .shared import SharedVerifier
+
+    own = {k: options[k] for k in _VERIFIER_OPTIONS if k in options}
+    rest = {k: v for k, v in options.items() if k not in ("defence", "ledger", "retries")}
+    return {**rest, "verifier": SharedVerifier(sandbox=options.get("sandbox"), **own)}
