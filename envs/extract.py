@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from .patch import Patch, file_diff
-from .protocols import Exec, ExecResult, Sandbox
+from .protocols import Exec, ExecResult, Read, ReadResult, Sandbox
 
 _LIST = r"""
 import hashlib, json, os, sys
@@ -123,9 +123,14 @@ def _assemble(
     parts: list[str] = []
     total = 0
     for path in wanted:
-        new = sandbox.read(path, limit=max_bytes) if path in after else None
+        new: bytes | None = None
+        if path in after and total < max_bytes:
+            new = read_file(sandbox, path, max_bytes)
+            if new is None:
+                dropped[path] = "unreadable"
+                continue
         total += len(new or b"") + len(old.get(path, b""))
-        if total > max_bytes:
+        if total >= max_bytes:
             dropped[path] = f"more than {max_bytes} bytes"
             continue
         try:
@@ -133,6 +138,12 @@ def _assemble(
         except UnicodeDecodeError:
             dropped[path] = "not text"
     return Extract(Patch("".join(parts)), dropped)
+
+
+def read_file(sandbox: Sandbox, path: str, limit: int) -> bytes | None:
+    """A regular file's content, at most `limit` bytes; None for anything else."""
+    (result,) = sandbox.script([Read(path=path, limit=limit)])
+    return result.data if isinstance(result, ReadResult) and result.found else None
 
 
 def _text(data: bytes | None) -> str | None:

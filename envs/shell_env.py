@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from .errors import ConfigError, SandboxError
-from .extract import extract, list_tree
+from .extract import extract, list_tree, read_file
 from .protocols import Exec, ExecResult, Limits, Sandbox, SandboxBackend, SandboxSpec
 from .spaces import clip
 from .task import Task
@@ -176,7 +176,8 @@ class ShellEnv(TaskEnv):
         if not paths:
             return {}
         with self.backend.open(SandboxSpec.of(task, self._limits)) as fresh:
-            return {path: fresh.read(path) for path in paths}
+            found = {path: read_file(fresh, path, 10_000_000) for path in paths}
+        return {path: data for path, data in found.items() if data is not None}
 
     def _drop(self) -> None:
         """Destroy the agent's container, whatever runs in it."""

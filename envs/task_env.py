@@ -126,8 +126,7 @@ class TaskEnv(gymnasium.Env[str, str]):
         if self._verifier is None and self._make:
             self._verifier = self._make()
         if self._verifier is None:
-            module = importlib.import_module(".verify", __package__)
-            self._verifier = module.Verifier(**self._options)
+            self._verifier = open_verifier(**self._options)
         judge: Judge = self._verifier
         return judge
 
@@ -180,6 +179,14 @@ def unjudged(error: str) -> dict[str, Any]:
     }
 
 
+def open_verifier(**options: Any) -> Judge:
+    """A `Verifier` (imported only now: it brings the sandboxes with it)."""
+    module = importlib.import_module(".verify", __package__)
+    judge: Judge = module.Verifier(**options)
+    return judge
+
+
 def _load(source: str) -> list[Task]:
-    module = importlib.import_module(".load", __package__)
-    return list(module.load_tasks(source))
+    from .load import load_tasks
+
+    return load_tasks(source)

@@ -16,13 +16,19 @@ class ThreadVectorEnv(SyncVectorEnv):
 
     Tasks are one-shot: when an episode ends, reset it yourself (``options={"reset_mask": bool array}`` for some of them).
     Observations and actions are tuples of `num_envs` strings, rewards float64, `info` arrays as in Gymnasium. An exception in one
-    sub-environment is raised after all have come back. Share one verifier among them (it is thread-safe).
+    sub-environment is raised after all have come back. Share one verifier among them (it is thread-safe); on_close is called
+    after the last one is closed.
     """
 
     def __init__(
-        self, env_fns: Sequence[Callable[[], gymnasium.Env[Any, Any]]], *, max_threads: int | None = None
+        self,
+        env_fns: Sequence[Callable[[], gymnasium.Env[Any, Any]]],
+        *,
+        max_threads: int | None = None,
+        on_close: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(env_fns, copy=False, autoreset_mode=AutoresetMode.DISABLED)
+        self._on_close = on_close
         self._pool = ThreadPoolExecutor(max_threads or self.num_envs, thread_name_prefix="acidtest-vector")
 
     def reset(
@@ -73,3 +79,5 @@ class ThreadVectorEnv(SyncVectorEnv):
     def close_extras(self, **kwargs: Any) -> None:
         self._pool.shutdown(wait=True)
         super().close_extras(**kwargs)
+        if self._on_close is not None:
+            self._on_close()

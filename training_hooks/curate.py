@@ -19,7 +19,7 @@ from ..envs.code_env import CodeEnv
 from ..envs.errors import ConfigError
 from ..envs.shell_env import ShellEnv
 from ..envs.task import Task
-from ..envs.task_env import TaskEnv
+from ..envs.task_env import TaskEnv, open_verifier
 from ..envs.vector import ThreadVectorEnv
 from ..repair.lock import Lock, hardened, load_lock
 from ..verifiers.records import Decision
@@ -43,7 +43,9 @@ class FilterReport:
 
     def __str__(self) -> str:
         total = len(self.kept) + len(self.dropped)
-        lines = [f"{len(self.kept)} of {total} tasks kept, {len(self.hardened)} of them with a hardened suite"]
+        lines = [
+            f"{len(self.kept)} of {total} tasks kept, {len(self.hardened)} of them with a hardened suite"
+        ]
         for reason, count in self.reasons().items():
             names = [task_id for task_id, why in self.dropped.items() if why == reason]
             shown = ", ".join(names[:5]) + (" …" if count > 5 else "")
@@ -55,7 +57,11 @@ class TaskList(list[Task]):
     """Tasks as loaded, with `report` (what was dropped and why) and `records` (audit record by task_id)."""
 
     def __init__(
-        self, tasks: Iterable[Task] = (), *, report: FilterReport | None = None, records: Mapping[str, Any] | None = None
+        self,
+        tasks: Iterable[Task] = (),
+        *,
+        report: FilterReport | None = None,
+        records: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(tasks)
         self.report = report or FilterReport(kept=tuple(t.task_id for t in self))
@@ -178,9 +184,18 @@ def make(
     chosen = load_tasks(tasks) if isinstance(tasks, str | Path) else tasks
     if num_envs is None:
         return _one(chosen, env, options)
-    if options.get("verifier") is None:
-        options = _share_verifier(options)
-    return ThreadVectorEnv([partial(_one, chosen, env, options) for _ in range(num_envs)])
+    if options.get("verifier") is not None:
+        return ThreadVectorEnv([partial(_one, chosen, env, options) for _ in range(num_envs)])
+    shared = open_verifier(**{k: options[k] for k in _VERIFIER_OPTIONS if k in options})
+    rest = {
+        k: v for k, v in options.items() if k not in _VERIFIER_OPTIONS or (env == "shell" and k in _SHELL_TOO)
+    }
+    fns = [partial(_one, chosen, env, {**rest, "verifier": shared}) for _ in range(num_envs)]
+    return ThreadVectorEnv(fns, on_close=shared.close)
+
+
+_VERIFIER_OPTIONS = ("sandbox", "defence", "ledger", "retries", "limits")
+_SHELL_TOO = ("sandbox", "limits")
 
 
 def _one(tasks: Sequence[Task], env: str, options: Mapping[str, Any]) -> gymnasium.Env[str, str]:
@@ -188,15 +203,3 @@ def _one(tasks: Sequence[Task], env: str, options: Mapping[str, Any]) -> gymnasi
     if isinstance(tasks, TaskList) and tasks.records:
         return AuditWrapper(made, tasks.records)
     return made
-
-
-_VERIFIER_OPTIONS = ("defence", "ledger", "retries", "limits")
-
-
-def _share_verifier(options: Mapping[str, Any]) -> dict[str, Any]:
-    """One verifier for all sub-environments, opened when first asked and closed when the last environment closes."""
-    from .shared import SharedVerifier
-
-    own = {k: options[k] for k in _VERIFIER_OPTIONS if k in options}
-    rest = {k: v for k, v in options.items() if k not in ("defence", "ledger", "retries")}
-    return {**rest, "verifier": SharedVerifier(sandbox=options.get("sandbox"), **own)}

@@ -10,7 +10,6 @@ verifier gives up on its own (every sandbox call has a deadline); the caller is 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import os
 import queue
 import threading
@@ -28,7 +27,7 @@ from ..envs.patch import Patch
 from ..envs.reward import Policy, RewardMode, reward_of
 from ..envs.submission import Submission, read_submission
 from ..envs.task import Task
-from ..envs.task_env import Judge
+from ..envs.task_env import Judge, open_verifier
 from ..envs.verdict import Outcome, Verdict
 from .incidents import IncidentLog
 from .records import Score
@@ -240,10 +239,8 @@ class Scorer:
             if self._verifier is None and self._make:
                 self._verifier = self._make()
             if self._verifier is None:
-                module = importlib.import_module("..envs.verify", __package__)
-                self._verifier = module.Verifier(**self._options)
-            judge: Judge = self._verifier
-            return judge
+                self._verifier = open_verifier(**self._options)
+            return self._verifier
 
     def _remember(self, key: tuple[str, str], verdict: Verdict) -> None:
         if verdict.outcome in _CACHED and self.cache_size:
