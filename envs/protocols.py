@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from .run import Status
 from .task import Suite, Task
@@ -185,6 +185,12 @@ class Report:
     statuses: Mapping[str, Status] = field(default_factory=dict)
     durations: Mapping[str, float] = field(default_factory=dict)
     finished: bool = False
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Another printed name (a docstring line, say) -> executed ids."""
+    keys: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Executed id -> beacon key -> how often its tail asked."""
+    alarms: tuple[Mapping[str, Any], ...] = ()
+    """Alarms of the comparison probe, as sent."""
 
 
 class Framework(Protocol):
@@ -200,7 +206,15 @@ class Framework(Protocol):
         """Statuses from the report channel (`result.messages`); from text only where there is nothing else."""
         ...
 
-    def map_ids(self, wanted: Sequence[str], executed: Sequence[str]) -> IdMap: ...
+    def map_ids(
+        self, wanted: Sequence[str], executed: Sequence[str], aliases: Mapping[str, tuple[str, ...]] = ...
+    ) -> IdMap:
+        """Ids as the data set prints them -> executed ids. `aliases`: other printed names of the run."""
+        ...
+
+    def test_paths(self, command: str) -> tuple[str, ...]:
+        """Files and folders (relative to the workdir) in which the command's tests stand; "." where unknown."""
+        ...
 
     def select(self, command: str, ids: Sequence[str], suite: Suite) -> str:
         """A command that runs only these executed ids (best effort; may run more)."""

@@ -1,0 +1,66 @@
+"""Grading: from what was observed to a typed outcome. Pure; nothing is run here.
+
+Every expected id must be executed and passed (skipped, xfailed, deselected, absent are failures); a cut id stands for
+several executed ones, all of which must pass. Nothing reported is NO_TESTS_RAN, never a pass; no id expected is none
+either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .protocols import IdMap
+from .report import worse
+from .run import Status, SuiteRun
+from .task import Suite
+from .verdict import Outcome
+
+
+def expected(suite: Suite, ids: IdMap) -> dict[str, tuple[str, ...]]:
+    """Expected id -> executed ids that must all pass. What is excluded or cannot be mapped is left out."""
+    return {i: ids.mapped.get(i, (i,)) for i in suite.expected_ids if i not in ids.unmapped}
+
+
+def statuses_of(wanted: Mapping[str, tuple[str, ...]], run: SuiteRun) -> dict[str, Status]:
+    """Expected id -> status: passed when all its executed ids passed, else the status that pays least."""
+    out: dict[str, Status] = {}
+    for ident, executed in wanted.items():
+        seen = [run.statuses.get(e, Status.MISSING) for e in executed]
+        if Status.MISSING in seen or not seen:
+            out[ident] = Status.MISSING
+            continue
+        status = seen[0]
+        for other in seen[1:]:
+            status = worse(status, other)
+        out[ident] = status
+    return out
+
+
+def grade(wanted: Mapping[str, tuple[str, ...]], run: SuiteRun) -> tuple[Outcome, dict[str, Status]]:
+    """What this run alone claims: RESOLVED here is a *claimed* pass that beacons, twin and probe still examine."""
+    statuses = statuses_of(wanted, run)
+    all_passed = bool(statuses) and all(s is Status.PASSED for s in statuses.values())
+    if all_passed and run.finished and not run.timed_out and not run.out_of_memory:
+        return Outcome.RESOLVED, statuses
+    if run.timed_out:
+        return Outcome.TIMED_OUT, statuses
+    if run.out_of_memory:
+        return Outcome.OUT_OF_MEMORY, statuses
+    ran = {e for executed in wanted.values() for e in executed} & set(run.statuses)
+    return (Outcome.UNRESOLVED if ran else Outcome.NO_TESTS_RAN), statuses
+
+
+def grade_loosely(run: SuiteRun) -> Outcome:
+    """The accounting layer switched off, as common harnesses grade: the exit code alone."""
+    if run.timed_out:
+        return Outcome.TIMED_OUT
+    return Outcome.RESOLVED if run.exit_code == 0 else Outcome.UNRESOLVED
+
+
+def lacking_beacons(executed: Iterable[str], run: SuiteRun, needed: Mapping[str, object]) -> list[str]:
+    """Ids that claim a pass although the tail of their body, which gold reaches, was never reached."""
+    return [
+        ident
+        for ident in executed
+        if ident in needed and run.statuses.get(ident) is Status.PASSED and not run.beacons.get(ident)
+    ]

@@ -1,0 +1,45 @@
+"""In the sandbox: the channel to the supervisor. Statuses go out as JSON lists, tails ask what to do.
+
+Messages: ["s", id] a test begins, ["e", id, status, seconds] it ends, ["a", alias, id] another printed name,
+["n", name, version] who reports, ["f", count] the run is over. Bound at import: os.read, os.write.
+"""
+
+import json
+import os
+import threading
+from typing import Any
+
+_read = os.read
+_write = os.write
+_dumps = json.dumps
+_lock = threading.Lock()
+_fd = int(os.environ.pop("ACIDTEST_FD", "-1"))
+SHUFFLE = os.environ.pop("ACIDTEST_SHUFFLE", "")
+RANK = {"missing": 0, "passed": 1, "xpass": 2, "xfail": 3, "skipped": 4, "error": 5, "failed": 6}
+
+
+def connected() -> bool:
+    return _fd >= 0
+
+
+def send(*fields: Any) -> None:
+    """One message; nothing where this process has no channel (a subprocess of a test)."""
+    if _fd >= 0:
+        _write(_fd, _dumps(fields).encode("ascii")[:100000])
+
+
+def tail(key: str, value: Any = None) -> Any:
+    """The end of a test body: `value` when the supervisor says go on, else the test fails here."""
+    with _lock:
+        answer = b""
+        if _fd >= 0:
+            _write(_fd, b"?" + key.encode("ascii"))
+            answer = _read(_fd, 16)
+    if answer != b"go":
+        raise AssertionError("assertion failed")
+    return value
+
+
+def worse(old: str, new: str) -> str:
+    """Of two statuses of one id the one that pays less."""
+    return new if RANK.get(new, 6) > RANK.get(old, 0) else old

@@ -1,0 +1,89 @@
+"""In the sandbox: runs test files with top-level `test*` functions, in the order written, standard library only.
+
+usage: acid_plain.py [--ids id,id] FILE...   An id is FILE::function. A file that cannot be imported reports its
+functions as errors by name, found without running it.
+"""
+
+import ast
+import importlib.util
+import os
+import random
+import sys
+import time
+import traceback
+from typing import Any
+
+import acid_channel
+
+_send = acid_channel.send
+_clock = time.perf_counter
+_trace = traceback.print_exc
+
+
+def names_of(path: str) -> Any:
+    with open(path, "rb") as handle:
+        tree = ast.parse(handle.read(), path)
+    return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("test")]
+
+
+def load(path: str) -> Any:
+    name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def skip_types() -> Any:
+    unittest = sys.modules.get("unittest")
+    return (unittest.SkipTest,) if unittest else ()
+
+
+def run_one(ident: str, function: Any) -> None:
+    _send("s", ident)
+    start = _clock()
+    status = "passed"
+    try:
+        function()
+    except AssertionError:
+        status = "failed"
+        _trace()
+    except (Exception, SystemExit) as error:
+        status = "skipped" if isinstance(error, skip_types()) else "error"
+        if status == "error":
+            _trace()
+    _send("e", ident, status, round(_clock() - start, 6))
+
+
+def main(arguments: Any) -> int:
+    wanted = None
+    if arguments and arguments[0] == "--ids":
+        wanted = set(arguments[1].split(","))
+        arguments = arguments[2:]
+    _send("n", "plain", sys.version.split()[0])
+    jobs = []
+    broken = False
+    for path in arguments:
+        sys.path[0] = os.path.dirname(os.path.abspath(path))
+        try:
+            found = names_of(path)
+            module = load(path)
+            jobs += [(path + "::" + name, getattr(module, name)) for name in found]
+        except (Exception, SystemExit):
+            broken = True
+            traceback.print_exc()
+    if wanted is not None:
+        jobs = [job for job in jobs if job[0] in wanted]
+    if acid_channel.SHUFFLE:
+        random.Random(acid_channel.SHUFFLE).shuffle(jobs)
+    for ident, function in jobs:
+        run_one(ident, function)
+    _send("f", len(jobs))
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

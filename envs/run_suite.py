@@ -1,0 +1,117 @@
+"""Run one suite on one submission in one fresh sandbox: one message for patch, tests and command. No judgement."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from .defence import Defence
+from .diff_policy import Plan, apply_op, disagreement
+from .errors import SandboxDied
+from .protocols import Channel, Exec, ExecResult, Framework, Op, Report, Sandbox, Write
+from .run import SuiteRun
+from .task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A command with its framework and the trusted files it needs (path -> content)."""
+
+    command: str
+    framework: Framework
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    deleted: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    timeout_s: float = 300.0
+    seed: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """run: for the record. report: beacon keys, alarms and other names, which grading needs once.
+
+    rejected: why the submission did not apply ("" when it did; then `run` is empty).
+    """
+
+    run: SuiteRun
+    report: Report
+    rejected: str = ""
+    patch_s: float = 0.0
+
+
+def job_of(task: Task, framework: Framework, command: str, env: Mapping[str, str], **more: object) -> Job:
+    return Job(command=command, framework=framework, env=env, timeout_s=task.timeout_s, **more)  # type: ignore[arg-type]
+
+
+def run_job(
+    sandbox: Sandbox, plan: Plan, job: Job, defence: Defence, replies: Mapping[str, str] | None = None
+) -> Observation:
+    """Apply the submission (unless `plan` is empty), place the tests, run. Raises SandboxError, nothing else."""
+    ops: list[Op] = []
+    if plan.text:
+        diff = f"{sandbox.scratch}/acid.diff"
+        ops += [Write(files={diff: plan.text.encode("utf-8", "surrogateescape")}), apply_op(diff, sandbox.workdir)]
+    ops += run_ops(sandbox, job, replies)
+    if not defence.trusted_tests and plan.text:
+        ops = _tests_first(ops)
+    results = sandbox.script(ops)
+    applied = next((r for op, r in zip(ops, results, strict=False) if _is_apply(op)), None)
+    patch_s = applied.seconds if isinstance(applied, ExecResult) else 0.0
+    if isinstance(applied, ExecResult) and (problem := disagreement(plan, applied)):
+        return Observation(run=SuiteRun(finished=False), report=Report(), rejected=problem, patch_s=patch_s)
+    last = results[-1] if len(results) == len(ops) else None
+    if not isinstance(last, ExecResult):
+        raise SandboxDied("The sandbox ended before the suite's command did.")
+    return observation(job.framework, last, patch_s)
+
+
+def run_ops(sandbox: Sandbox, job: Job, replies: Mapping[str, str] | None = None) -> list[Op]:
+    """The ops that place trusted files and run the command; the command is the last."""
+    call = job.framework.invocation(job.command, seed=job.seed)
+    files = {f"{sandbox.scratch}/{name}": data for name, data in call.files.items()}
+    ops: list[Op] = [Write(files={**job.files, **files})]
+    if job.deleted:
+        ops.append(Exec(command=f"rm -rf -- {' '.join(shlex.quote(path) for path in job.deleted)}"))
+
+    def placed(text: str) -> str:
+        return text.replace("{scratch}", sandbox.scratch)
+
+    env = {**pinned(job.env), **{k: placed(v) for k, v in call.env.items()}}
+    if job.env.get("PYTEST_ADDOPTS") and "PYTEST_ADDOPTS" in call.env:
+        env["PYTEST_ADDOPTS"] = f"{call.env['PYTEST_ADDOPTS']} {job.env['PYTEST_ADDOPTS']}"
+    channel = Channel(replies=replies or {})
+    ops.append(Exec(command=placed(call.command), timeout_s=job.timeout_s, env=env, channel=channel))
+    return ops
+
+
+def pinned(env: Mapping[str, str]) -> dict[str, str]:
+    """The suite's own environment over a pinned hash seed, so that orders do not change between runs."""
+    return {"PYTHONHASHSEED": "0", **env}
+
+
+def observation(framework: Framework, result: ExecResult, patch_s: float = 0.0) -> Observation:
+    report = framework.parse(result)
+    run = SuiteRun(
+        statuses=report.statuses,
+        exit_code=result.exit_code,
+        log=result.output.decode("utf-8", "replace"),
+        log_truncated=result.truncated,
+        timed_out=result.timed_out,
+        out_of_memory=result.out_of_memory,
+        finished=report.finished,
+        durations=report.durations,
+        beacons={ident: sum(counts.values()) for ident, counts in report.keys.items()},
+        seconds=result.seconds,
+    )
+    return Observation(run=run, report=report, patch_s=patch_s)
+
+
+def _is_apply(op: Op) -> bool:
+    return isinstance(op, Exec) and op.check
+
+
+def _tests_first(ops: Iterable[Op]) -> list[Op]:
+    """The trusted-tests layer switched off: tests are there before the submission, as in naive harnesses."""
+    patch, apply, write, *rest = ops
+    return [write, patch, apply, *rest]
