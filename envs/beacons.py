@@ -59,13 +59,17 @@ class Edits:
 
     def is_free(self, line: int) -> bool:
         """Whether a line holds nothing but blanks or a comment and is not taken yet."""
-        if line > len(self.lines) or any(edit[0] == line for edit in self._edits):
+        if line > len(self.lines) + 1 or any(edit[0] == line for edit in self._edits):
             return False
+        if line == len(self.lines) + 1:
+            return True
         text = self.lines[line - 1].strip()
         return not text or text.startswith(b"#")
 
     def take(self, line: int, text: bytes) -> None:
-        """Replace a free line."""
+        """Replace a free line, or add one at the end of the file."""
+        if line == len(self.lines) + 1:
+            self.lines.append(b"")
         end = b"\r" if self.lines[line - 1].endswith(b"\r") else b""
         self.lines[line - 1] = b""
         self._edits.append((line, 0, text + end))
@@ -93,7 +97,7 @@ def rewrite(source: str, prefix: str) -> Rewritten:
     call = _bind(tree, edits)
     keys: dict[str, str] = {}
     uncovered: list[str] = []
-    for name, function in test_functions(tree):
+    for name, function in bodies(tree, ""):
         key = f"{prefix}.{len(keys)}"
         if _add_tail(function, edits, f'{call}("{key}"'.encode()):
             keys[key] = name
@@ -107,18 +111,18 @@ def rewrite(source: str, prefix: str) -> Rewritten:
     return Rewritten(text=text, keys=keys, uncovered=tuple(uncovered))
 
 
-def test_functions(tree: ast.AST, outer: str = "") -> Iterator[tuple[str, FunctionNode]]:
+def bodies(tree: ast.AST, outer: str) -> Iterator[tuple[str, FunctionNode]]:
     """(qualified name, node) of every function named `test*` or `runTest`, nested ones included, fixtures not."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             name = f"{outer}{node.name}"
             if (node.name.startswith("test") or node.name == "runTest") and not _is_no_test(node):
                 yield name, node
-            yield from test_functions(node, f"{name}.")
+            yield from bodies(node, f"{name}.")
         elif isinstance(node, ast.ClassDef):
-            yield from test_functions(node, f"{outer}{node.name}.")
+            yield from bodies(node, f"{outer}{node.name}.")
         else:
-            yield from test_functions(node, outer)
+            yield from bodies(node, outer)
 
 
 def _is_no_test(node: FunctionNode) -> bool:
@@ -131,7 +135,12 @@ def _bind(tree: ast.Module, edits: Edits) -> str:
     head = [
         n
         for i, n in enumerate(tree.body)
-        if (i == 0 and isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant) and isinstance(n.value.value, str))
+        if (
+            i == 0
+            and isinstance(n, ast.Expr)
+            and isinstance(n.value, ast.Constant)
+            and isinstance(n.value.value, str)
+        )
         or (isinstance(n, ast.ImportFrom) and n.module == "__future__")
     ]
     if head:
@@ -140,7 +149,11 @@ def _bind(tree: ast.Module, edits: Edits) -> str:
     if tree.body and not isinstance(tree.body[0], BLOCKS):
         edits.insert(tree.body[0].lineno, tree.body[0].col_offset, BIND + b"; ")
         return "_acid_tail"
-    first = min([tree.body[0].lineno, *(d.lineno for d in getattr(tree.body[0], "decorator_list", []))]) if tree.body else 1
+    first = (
+        min([tree.body[0].lineno, *(d.lineno for d in getattr(tree.body[0], "decorator_list", []))])
+        if tree.body
+        else 1
+    )
     for line in range(first - 1, 0, -1):
         text = edits.lines[line - 1]
         if edits.is_free(line) and not (line <= 2 and (b"coding" in text or text.startswith(b"#!"))):

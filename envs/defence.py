@@ -37,7 +37,9 @@ class Defence(Record):
 
     @property
     def layers(self) -> tuple[str, ...]:
-        return tuple(f.name for f in fields(self) if f.name not in {"name", "twin_sample"} and getattr(self, f.name))
+        return tuple(
+            f.name for f in fields(self) if f.name not in {"name", "twin_sample"} and getattr(self, f.name)
+        )
 
 
 STRICT = Defence()

@@ -113,7 +113,9 @@ def refusal(change: FileChange) -> str:
         mode = (match[1] or match[2]) if match else ""
         if mode and mode not in {"100644", "100755", "100664"}:
             return {"120000": "a symbolic link", "160000": "a submodule"}.get(mode, f"file mode {mode}")
-    if "Subproject commit " in change.hunks and re.search(r"^[+-]Subproject commit [0-9a-f]{40}$", change.hunks, re.M):
+    if "Subproject commit " in change.hunks and re.search(
+        r"^[+-]Subproject commit [0-9a-f]{40}$", change.hunks, re.M
+    ):
         return "a submodule"
     return ""
 
@@ -125,7 +127,9 @@ def bad_path(path: str) -> str:
         return "an absolute or unusual path"
     if any(part in {"..", "."} or not part for part in parts):
         return "a path that leaves its folder"
-    if any(re.sub(r"[\u200c\u200d\u200e\u200f\ufeff. ]+\Z", "", p).casefold() in {".git", "git~1"} for p in parts):
+    if any(
+        re.sub(r"[\u200c\u200d\u200e\u200f\ufeff. ]+\Z", "", p).casefold() in {".git", "git~1"} for p in parts
+    ):
         return "a path inside .git"
     if any(ord(c) < 32 or ord(c) == 127 for c in path):
         return "control characters in a path"
@@ -159,14 +163,18 @@ def apply_op(file: str, workdir: str, timeout_s: float = 60.0) -> Exec:
         f"git apply --numstat -z {quoted} && printf '\\0\\0' && git apply --summary {quoted} && printf '\\0\\0'"
         f" && git apply --whitespace=nowarn {quoted} || exit {APPLY_EXIT}"
     )
-    return Exec(command=command, timeout_s=timeout_s, env=apply_env(workdir), output_bytes=4_000_000, check=True)
+    return Exec(
+        command=command, timeout_s=timeout_s, env=apply_env(workdir), output_bytes=4_000_000, check=True
+    )
 
 
 def disagreement(plan: Plan, result: ExecResult) -> str:
     """What git read differently from us, or why it did not apply ("" when all is well)."""
     output = result.output.decode("utf-8", "surrogateescape")
     if result.exit_code != 0:
-        lines = [line for line in output.replace("\0", "\n").splitlines() if line.startswith(("error", "fatal"))]
+        lines = [
+            line for line in output.replace("\0", "\n").splitlines() if line.startswith(("error", "fatal"))
+        ]
         return f"git apply: {'; '.join(lines)[:500] or 'failed'}"
     if not plan.changes:
         return ""

@@ -1,53 +1,262 @@
-"""One patch through all layers, in fresh sandboxes, and what gold shows on the way (`Reference`). No cache, no retry."""
+"""One patch through all layers, each run in a fresh sandbox. No cache, no retry: `verify.py` has those."""
 
 from __future__ import annotations
 
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from . import grade as grading
 from .defence import Defence
 from .diff_policy import Plan, plan
-from .frameworks import framework_of
 from .patch import Patch
-from .protocols import Framework, Limits, Sandbox, SandboxBackend, SandboxSpec
-from .record import digest_of
+from .prepared import Prepared
+from .protocols import IdMap, Limits, SandboxBackend, SandboxSpec
 from .reference import Reference
-from .resolve_suite import TrustedFiles, added_files, resolve
 from .run import Status, SuiteRun
-from .run_suite import Job, Observation, run_job
+from .run_suite import Observation, run_job
 from .task import Suite, Task
-from .verdict import Outcome, Verdict
+from .twin import Choice, Weighed, choose, report_of, weigh
+from .verdict import Notice, Outcome, TwinReport, Verdict
+
+Keys = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """What is the same for every submission under one suite: framework and trusted files."""
+class Case:
+    """One submission with all that it is judged by. reference: None for a task without gold patch."""
 
-    framework: Framework
-    trusted: TrustedFiles
-    added: TrustedFiles | None = None
-    added_framework: Framework | None = None
+    task: Task
+    patch: Patch
+    suite: Suite
+    defence: Defence
+    prepared: Prepared
+    reference: Reference | None
+    planned: Plan
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """The real run: what was seen, what it claims, and the same of the added part where that ran."""
+
+    original: Observation
+    wanted: Keys = field(default_factory=dict)
+    claim: Outcome = Outcome.UNRESOLVED
+    statuses: Mapping[str, Status] = field(default_factory=dict)
+    added: Observation | None = None
+    added_claim: Outcome = Outcome.UNRESOLVED
+    added_statuses: Mapping[str, Status] = field(default_factory=dict)
+    isolation: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """What beacons, twin and probe say of a claimed pass."""
+
+    outcome: Outcome
+    evidence: tuple[str, ...] = ()
+    twin: TwinReport | None = None
+    notices: tuple[Notice, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 class Judge:
-    """Stateless but for its backend."""
+    """Stateless but for its backend. seed: of the twin's choice."""
 
     def __init__(self, backend: SandboxBackend, *, limits: Limits | None = None, seed: int = 0) -> None:
         self.backend = backend
         self.limits = limits
         self.seed = seed
 
-    def prepare(self, task: Task, suite: Suite) -> Prepared:
-        framework = framework_of(suite.framework)
-        trusted = resolve(self.backend, task, suite, framework, self.limits)
-        if suite.added is None:
-            return Prepared(framework=framework, trusted=trusted)
-        return Prepared(
-            framework=framework,
-            trusted=trusted,
-            added=added_files(suite.added),
-            added_framework=framework_of(suite.added.framework),
+    def judge(
+        self,
+        task: Task,
+        patch: Patch,
+        suite: Suite,
+        defence: Defence,
+        prepared: Prepared,
+        reference: Reference | None,
+    ) -> Verdict:
+        """Raises SandboxError and TaskError; everything that the submission does is in the Verdict."""
+        started = time.perf_counter()
+        planned = plan(task, patch, suite, defence, prepared.paths)
+        case = Case(
+            task=task,
+            patch=patch,
+            suite=suite,
+            defence=defence,
+            prepared=prepared,
+            reference=reference,
+            planned=planned,
+            seed=self.seed,
         )
+        if planned.rejected:
+            return _rejected(case, planned.rejected, started)
+        ran = self._real(case)
+        if ran.original.rejected:
+            return _rejected(case, ran.original.rejected, started)
+        examined = Examined(outcome=ran.claim)
+        if ran.claim is Outcome.RESOLVED and defence.accounting and defence.beacons:
+            examined = self._examine(case, ran)
+        return _verdict(case, ran, examined, started)
+
+    def _real(self, case: Case) -> Ran:
+        """The real run; the added tests run only after an original part that claims a pass."""
+        started = time.perf_counter()
+        prepared, defence = case.prepared, case.defence
+        with self.backend.open(SandboxSpec.of(case.task, self.limits)) as sandbox:
+            seen = run_job(sandbox, case.planned, prepared.original.job(defence), defence)
+            if seen.rejected:
+                return Ran(original=seen)
+            wanted = grading.expected(case.suite, _ids(case, seen))
+            claim, statuses = _claim(wanted, seen.run, defence)
+            added, added_claim, added_statuses = None, claim, dict[str, Status]()
+            if prepared.added is not None and case.suite.added is not None:
+                added_claim = Outcome.UNRESOLVED
+                if claim is Outcome.RESOLVED:
+                    added = run_job(sandbox, Plan(), prepared.added.job(defence), defence)
+                    wanted_added = {i: (i,) for i in case.suite.added.test_ids}
+                    added_claim, added_statuses = _claim(wanted_added, added.run, defence)
+            return Ran(
+                original=seen,
+                wanted=wanted,
+                claim=claim,
+                statuses=statuses,
+                added=added,
+                added_claim=added_claim,
+                added_statuses=added_statuses,
+                isolation=sandbox.isolation,
+                seconds=time.perf_counter() - started,
+            )
+
+    def _examine(self, case: Case, ran: Ran) -> Examined:
+        """Beacons, then twin, then probe, each as far as it is on."""
+        keys, added_keys = _keys(case, ran)
+        lacking = grading.lacking_beacons(keys, ran.original.run, keys)
+        if ran.added is not None:
+            lacking += grading.lacking_beacons(added_keys, ran.added.run, added_keys)
+        if lacking:
+            shown = ", ".join(lacking[:5])
+            fact = f"{len(lacking)} tests claim a pass but their bodies never reached the end: {shown}"
+            return Examined(outcome=Outcome.TAMPERED, evidence=(fact,))
+        seed = f"{case.seed}:{case.task.task_id}:{case.patch.digest}"
+        if random.Random(seed + ":twin").random() >= case.defence.twin:
+            return Examined(outcome=Outcome.RESOLVED)
+        able = dict(keys)
+        if case.reference is not None:
+            able = {i: keys[i] for i in case.reference.responsive if i in keys}
+        must = [e for ident in case.suite.fail_to_pass for e in ran.wanted.get(ident, ())] + list(added_keys)
+        choice = choose(must, list(able), {**able, **added_keys}, case.defence.twin_sample, seed)
+        if not choice.ids:
+            notice = Notice(kind="untwinable", detail="no expected test can be told to fail")
+            return Examined(outcome=Outcome.RESOLVED, notices=(notice,))
+        return self._twin(case, choice, with_added=bool(added_keys))
+
+    def _twin(self, case: Case, choice: Choice, *, with_added: bool) -> Examined:
+        """Run the twin, once more when it is not clean; a pass whose tail was told to fail is proof at once."""
+        started = time.perf_counter()
+        attempt, weighed = 1, self._twin_once(case, choice, with_added)
+        if not weighed.clean and not weighed.proven:
+            attempt, weighed = 2, self._twin_once(case, choice, with_added)
+        seconds = time.perf_counter() - started
+        outcome, evidence = Outcome.RESOLVED, ""
+        if claims := weighed.proven + weighed.suspicious:
+            outcome = Outcome.TAMPERED
+            evidence = f"tests that were told to fail are reported as passed: {', '.join(claims[:5])}"
+        elif weighed.absent:
+            outcome = Outcome.UNDECIDED
+            evidence = (
+                f"tests that were told to fail are not reported at all: {', '.join(weighed.absent[:5])}"
+            )
+        return Examined(
+            outcome=outcome,
+            evidence=(evidence,) if evidence else (),
+            twin=report_of(choice, weighed, attempt, round(seconds, 4)),
+            seconds={"twin": seconds},
+        )
+
+    def _twin_once(self, case: Case, choice: Choice, with_added: bool) -> Weighed:
+        prepared, defence = case.prepared, case.defence
+        with self.backend.open(SandboxSpec.of(case.task, self.limits)) as sandbox:
+            first = run_job(sandbox, case.planned, prepared.original.job(defence), defence, choice.replies)
+            statuses, asked = dict(first.report.statuses), dict(first.report.keys)
+            if with_added and prepared.added is not None:
+                second = run_job(sandbox, Plan(), prepared.added.job(defence), defence, choice.replies)
+                statuses |= second.report.statuses
+                asked |= second.report.keys
+        return weigh(choice, statuses, asked)
+
+
+def _ids(case: Case, seen: Observation) -> IdMap:
+    if case.reference is not None and case.reference.mapped:
+        return case.reference.ids
+    part = case.prepared.original
+    return part.framework.map_ids(case.suite.expected_ids, list(seen.report.statuses), seen.report.aliases)
+
+
+def _claim(wanted: Keys, run: SuiteRun, defence: Defence) -> tuple[Outcome, dict[str, Status]]:
+    outcome, statuses = grading.grade(wanted, run)
+    return (outcome if defence.accounting else grading.grade_loosely(run)), statuses
+
+
+def _keys(case: Case, ran: Ran) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+    """Executed id -> beacon keys of its own body, for the original and the added tests.
+
+    As gold asked them; for tasks without gold, and for added tests, read off the sources by name.
+    """
+    executed = [e for ids in ran.wanted.values() for e in ids]
+    if case.reference is None:
+        keys = case.prepared.original.static_keys(executed)
+    else:
+        keys = {i: case.reference.keys[i] for i in executed if case.reference.keys.get(i)}
+    added, part = case.suite.added, case.prepared.added
+    if added is None or part is None or ran.added_claim is not Outcome.RESOLVED:
+        return keys, {}
+    return keys, part.static_keys(added.test_ids)
+
+
+def _verdict(case: Case, ran: Ran, examined: Examined, started: float) -> Verdict:
+    outcome = examined.outcome
+    if outcome is Outcome.RESOLVED and ran.added_claim is not Outcome.RESOLVED:
+        outcome = ran.added_claim
+    seconds = {
+        "patch": ran.original.patch_s,
+        "run": ran.original.run.seconds,
+        "added": ran.added.run.seconds if ran.added else 0.0,
+        "sandbox": ran.seconds,
+        **examined.seconds,
+        "total": time.perf_counter() - started,
+    }
+    return Verdict(
+        task_id=case.task.task_id,
+        patch_digest=case.patch.digest,
+        suite_digest=case.suite.digest,
+        outcome=outcome,
+        original_outcome=examined.outcome,
+        statuses={**ran.statuses, **ran.added_statuses},
+        failed_added=tuple(i for i, s in ran.added_statuses.items() if s is not Status.PASSED),
+        run=ran.original.run,
+        twin=examined.twin,
+        notices=case.planned.notices + examined.notices,
+        evidence=examined.evidence,
+        defence=case.defence.label,
+        isolation=ran.isolation,
+        seconds={name: round(value, 4) for name, value in seconds.items()},
+    )
+
+
+def _rejected(case: Case, reason: str, started: float) -> Verdict:
+    return Verdict(
+        task_id=case.task.task_id,
+        patch_digest=case.patch.digest,
+        suite_digest=case.suite.digest,
+        outcome=Outcome.PATCH_REJECTED,
+        original_outcome=Outcome.PATCH_REJECTED,
+        notices=case.planned.notices,
+        evidence=(reason,),
+        defence=case.defence.label,
+        seconds={"total": round(time.perf_counter() - started, 4)},
+    )

@@ -30,9 +30,25 @@ CONFIG_NAMES = {
 }
 TEST_FILE = re.compile(r"(?:test_[^/]*|[^/]*_test|tests)\.pyi?\Z")
 TEST_FOLDER = re.compile(r"(?:^|/)tests?/|^testing/")
-ENVIRONMENT = re.compile(r"(?:^|/)(?:\.?venv|env|site-packages|dist-packages|__pycache__|[^/]*\.(?:dist|egg)-info)/")
+ENVIRONMENT = re.compile(
+    r"(?:^|/)(?:\.?venv|env|site-packages|dist-packages|__pycache__|[^/]*\.(?:dist|egg)-info)/"
+)
 RUNNER_MODULES = frozenset(
-    "pytest _pytest py pluggy iniconfig xdist hypothesis nose mock asynctest trial unittest2 numpy".split()
+    [
+        "pytest",
+        "_pytest",
+        "py",
+        "pluggy",
+        "iniconfig",
+        "xdist",
+        "hypothesis",
+        "nose",
+        "mock",
+        "asynctest",
+        "trial",
+        "unittest2",
+        "numpy",
+    ]
 )
 PATH_ROOTS = ("", "src/", "lib/")
 OWN_RUNNERS: tuple[tuple[str, tuple[str, ...]], ...] = (

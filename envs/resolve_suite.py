@@ -15,7 +15,18 @@ from fnmatch import fnmatchcase
 from .diff_policy import apply_env, touched
 from .diffs import ChangeKind, parse_diff
 from .errors import SandboxError, TaskError
-from .protocols import Exec, ExecResult, Framework, Limits, Op, Read, ReadResult, SandboxBackend, SandboxSpec, Write
+from .protocols import (
+    Exec,
+    ExecResult,
+    Framework,
+    Limits,
+    Op,
+    Read,
+    ReadResult,
+    SandboxBackend,
+    SandboxSpec,
+    Write,
+)
 from .task import AddedTests, Suite, Task
 
 MAX_FILES = 400
@@ -65,11 +76,15 @@ def resolve(
             text = results[1].output.decode(errors="replace") if isinstance(results[1], ExecResult) else ""
             raise TaskError(f"Task {task.task_id}: its test patch does not apply: {text.strip()[:300]}")
         listing = results[-1]
-        listed = listing.output.decode(errors="replace").split("\0") if isinstance(listing, ExecResult) else []
+        listed = (
+            listing.output.decode(errors="replace").split("\0") if isinstance(listing, ExecResult) else []
+        )
         paths = _chosen(listed, wanted)
         read = _read(sandbox.script([Read(path=p) for p in [*changed, *paths]]), [*changed, *paths])
     files = {path: read[path] for path in changed if path in read} | own
-    sources = {p: _text(read[p]) for p in dict.fromkeys([*paths, *changed]) if p in read and p.endswith(".py")}
+    sources = {
+        p: _text(read[p]) for p in dict.fromkeys([*paths, *changed]) if p in read and p.endswith(".py")
+    }
     sources |= {p: t for p, t in suite.test_files.items() if p.endswith(".py")}
     return TrustedFiles(files=files, sources=sources, deleted=deleted)
 

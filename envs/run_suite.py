@@ -51,7 +51,10 @@ def run_job(
     ops: list[Op] = []
     if plan.text:
         diff = f"{sandbox.scratch}/acid.diff"
-        ops += [Write(files={diff: plan.text.encode("utf-8", "surrogateescape")}), apply_op(diff, sandbox.workdir)]
+        ops += [
+            Write(files={diff: plan.text.encode("utf-8", "surrogateescape")}),
+            apply_op(diff, sandbox.workdir),
+        ]
     ops += run_ops(sandbox, job, replies)
     if not defence.trusted_tests and plan.text:
         ops = _tests_first(ops)

@@ -9,22 +9,21 @@ A bad patch is data (a Verdict); bad infrastructure is a SandboxError, retried, 
 from __future__ import annotations
 
 import threading
-import time
-from dataclasses import replace
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from . import frameworks, sandboxes
+from . import sandboxes
 from .defence import Defence, defence_of
 from .errors import SandboxError
-from .judge_run import Judge, Prepared
+from .judge import Judge
 from .ledger import RUNNER_VERSION, Ledger
 from .patch import Patch
-from .protocols import Framework, Limits, SandboxBackend
+from .prepared import Part, Prepared, added_part, original_part
+from .protocols import Limits, SandboxBackend
 from .record import digest_of
 from .reference import Reference
-from .registry import find
-from .resolve_suite import resolve
+from .reference_run import make_reference
 from .task import Suite, Task
 from .verdict import Verdict
 
@@ -56,9 +55,10 @@ class Verifier:
         self.ledger = ledger
         self.retries = retries
         self.limits = limits
+        self._judges = Judge(self.backend, limits=limits, seed=seed)
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
-        self._prepared: dict[str, Prepared] = {}
+        self._parts: dict[str, Part] = {}
         self._references: dict[str, Reference | None] = {}
 
     def verify(
@@ -70,15 +70,82 @@ class Verifier:
         key = self._key(task, patch, suite, layers)
         if self.ledger is not None and (hit := self.ledger.verdict(key)) is not None:
             return hit
-        verdict = self._retried(task, lambda: self._judge(task, patch, suite, layers))
+        verdict = self._retried(task, "verify", lambda: self._judge(task, patch, suite, layers))
         if self.ledger is not None:
             self.ledger.store_verdict(key, verdict)
         return verdict
+
+    def prepared(self, task: Task, suite: Suite) -> Prepared:
+        """Trusted files of the suite, resolved once per task, suite and image."""
+        key = self._suite_key(task, suite.original)
+        with self._lock_of("p" + key):
+            if key not in self._parts:
+                self._parts[key] = original_part(self.backend, task, suite.original, self.limits)
+        return Prepared(original=self._parts[key], added=added_part(task, suite))
+
+    def reference(self, task: Task, suite: Suite | None = None) -> Reference | None:
+        """What gold shows under the suite's original tests; None for a task without gold patch. Kept in the ledger."""
+        suite = (task.suite if suite is None else suite).original
+        if not task.gold_patch.strip():
+            return None
+        key = self._suite_key(task, suite)
+        with self._lock_of("r" + key):
+            if key not in self._references:
+                self._references[key] = self._load_reference(key, task, suite)
+        return self._references[key]
 
     def close(self) -> None:
         """Close the backend, if this verifier opened it."""
         if self._owned:
             self.backend.close()
+
+    def _judge(self, task: Task, patch: Patch, suite: Suite, defence: Defence) -> Verdict:
+        prepared = self.prepared(task, suite)
+        reference = self.reference(task, suite) if defence.accounting else None
+        return self._judges.judge(task, patch, suite, defence, prepared, reference)
+
+    def _load_reference(self, key: str, task: Task, suite: Suite) -> Reference:
+        kept = self.ledger.note("reference", key) if self.ledger is not None else None
+        if kept is not None:
+            return Reference.from_json(kept)
+        part = self.prepared(task, suite).original
+        made = make_reference(self.backend, task, suite, part, self.limits)
+        if self.ledger is not None:
+            self.ledger.store_note("reference", key, made.to_json())
+        return made
+
+    def _retried(self, task: Task, what: str, action: Callable[[], Verdict]) -> Verdict:
+        """Do it, again after a retryable SandboxError. The last error is raised with the task's name."""
+        for left in range(self.retries, -1, -1):
+            try:
+                return action()
+            except SandboxError as error:
+                if self.ledger is not None:
+                    self.ledger.attempt(task.task_id, what, type(error).__name__, detail=str(error))
+                if not error.retryable or not left:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _suite_key(self, task: Task, suite: Suite) -> str:
+        """Everything that trusted files and reference depend on; the prompt and the metadata do not count."""
+        image = self.backend.image_digest(task.image)
+        facts = [
+            task.task_id,
+            image,
+            task.workdir,
+            task.gold_patch,
+            suite.digest,
+            task.timeout_s,
+            RUNNER_VERSION,
+        ]
+        return digest_of([*facts, sorted(task.files.items()), task.protected_paths])
+
+    def _key(self, task: Task, patch: Patch, suite: Suite, defence: Defence) -> str:
+        return digest_of([self._suite_key(task, suite), patch.text, defence, self.seed, self.limits])
+
+    def _lock_of(self, key: str) -> threading.Lock:
+        with self._lock:
+            return self._locks.setdefault(key, threading.Lock())
 
     def __enter__(self) -> Self:
         return self
@@ -87,3 +154,22 @@ class Verifier:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def verify(
+    task: Task,
+    patch: Patch,
+    suite: Suite | None = None,
+    *,
+    sandbox: str | SandboxBackend | None = None,
+    defence: str | Defence = "strict",
+    seed: int = 0,
+    ledger: Ledger | None = None,
+    retries: int = 2,
+    limits: Limits | None = None,
+) -> Verdict:
+    """The one-shot form of `Verifier.verify`; opens and closes a backend where none is given."""
+    with Verifier(
+        sandbox=sandbox, defence=defence, seed=seed, ledger=ledger, retries=retries, limits=limits
+    ) as verifier:
+        return verifier.verify(task, patch, suite)

@@ -25,7 +25,8 @@ class Plain:
         match = COMMAND.fullmatch(command)
         if not match:
             raise TaskError(
-                f"Framework plain cannot read the command {command!r}.", mend="Write it as: python test_file.py ..."
+                f"Framework plain cannot read the command {command!r}.",
+                mend="Write it as: python test_file.py ...",
             )
         return Invocation(
             command=f"{match['before']} {LIB}/acid_plain.py{match['files']}",

@@ -32,29 +32,29 @@ class Reporter:
 
     count = 0
 
-    @pytest.hookimpl(tryfirst=True)  # type: ignore
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
         _state[nodeid] = ["missing", 0.0]
         _send("s", nodeid)
 
-    @pytest.hookimpl(trylast=True)  # type: ignore
+    @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
         entry = _state.setdefault(report.nodeid, ["missing", 0.0])
         entry[0] = _worse(entry[0], _status(report))
         entry[1] += getattr(report, "duration", 0.0)
 
-    @pytest.hookimpl(trylast=True)  # type: ignore
+    @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str, location: Any) -> None:
         status, seconds = _state.pop(nodeid, ["missing", 0.0])
         self.count += 1
         _send("e", nodeid, status, round(seconds, 6))
 
-    @pytest.hookimpl(trylast=True)  # type: ignore
+    @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, session: Any, config: Any, items: Any) -> None:
         if acid_channel.SHUFFLE:
             items[:] = shuffled(items, acid_channel.SHUFFLE)
 
-    @pytest.hookimpl(trylast=True)  # type: ignore
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: Any, exitstatus: Any) -> None:
         _send("f", self.count)
 

@@ -1,0 +1,127 @@
+"""A suite made ready to run, once for all submissions: trusted files, their rewritten form, and what the keys mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from .beacons import rewrite
+from .defence import Defence
+from .diff_policy import touched
+from .frameworks import framework_of
+from .protocols import Framework, Limits, SandboxBackend
+from .resolve_suite import TrustedFiles, added_files, resolve
+from .run_suite import Job
+from .task import Suite, Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One command of a suite (the original tests, or those that repair added).
+
+    plain, with_tails: path -> content to write after the submission. keys: beacon key -> (path, qualified name).
+    problems: path -> why it has no tails; uncovered: `path::name` of test functions without one.
+    """
+
+    command: str
+    framework: Framework
+    trusted: TrustedFiles
+    plain: Mapping[str, bytes]
+    with_tails: Mapping[str, bytes]
+    keys: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+    uncovered: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    timeout_s: float = 300.0
+
+    def job(
+        self, defence: Defence, *, seed: int | None = None, files: Mapping[str, bytes] | None = None
+    ) -> Job:
+        chosen = self.with_tails if defence.beacons else self.plain
+        return Job(
+            command=self.command,
+            framework=self.framework,
+            files=chosen if files is None else files,
+            deleted=self.trusted.deleted,
+            env=self.env,
+            timeout_s=self.timeout_s,
+            seed=seed,
+        )
+
+    def static_keys(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Executed id -> its body's key, for ids of the form `path::Class::name[param]` that can be read off."""
+        by_name = {f"{path}::{name.replace('.', '::')}": key for key, (path, name) in self.keys.items()}
+        pairs = ((ident, by_name.get(ident.split("[", 1)[0])) for ident in ids)
+        return {ident: (key,) for ident, key in pairs if key}
+
+    def own_keys(self, ident: str, asked: Iterable[str]) -> tuple[str, ...]:
+        """Of the keys asked while a test ran, those of its own body (by function name), else the last."""
+        keys = [key for key in asked if key in self.keys]
+        name = function_name(ident)
+        return tuple(k for k in keys if self.keys[k][1].rsplit(".", 1)[-1] == name) or tuple(keys[-1:])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """original: the data set's tests. added: those of repair, if any."""
+
+    original: Part
+    added: Part | None = None
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """All paths that trusted tests stand at."""
+        return self.original.trusted.paths | (self.added.trusted.paths if self.added else frozenset())
+
+
+def function_name(ident: str) -> str:
+    """The function's name in an executed id of any framework."""
+    if " (" in ident and ident.endswith(")"):
+        return ident.split(" (", 1)[0]
+    return ident.split("[", 1)[0].replace("::", ":").rsplit(":", 1)[-1]
+
+
+def original_part(backend: SandboxBackend, task: Task, suite: Suite, limits: Limits | None = None) -> Part:
+    """Resolve and rewrite the original tests. Raises TaskError, UnknownName, SandboxError."""
+    framework = framework_of(suite.framework)
+    trusted = resolve(backend, task, suite, framework, limits)
+    return _part(task, suite.command, framework, trusted, suite.env, "k")
+
+
+def added_part(task: Task, suite: Suite) -> Part | None:
+    if suite.added is None:
+        return None
+    framework = framework_of(suite.added.framework)
+    return _part(task, suite.added.command, framework, added_files(suite.added), suite.env, "a")
+
+
+def _part(
+    task: Task, command: str, framework: Framework, trusted: TrustedFiles, env: Mapping[str, str], prefix: str
+) -> Part:
+    keys: dict[str, tuple[str, str]] = {}
+    problems: dict[str, str] = {}
+    uncovered: list[str] = []
+    with_tails = dict(trusted.files)
+    open_to_gold = touched(task.gold_patch)
+    for number, (path, source) in enumerate(sorted(trusted.sources.items())):
+        if path.endswith("conftest.py") or (path in open_to_gold and path not in trusted.files):
+            continue
+        new = rewrite(source, f"{prefix}{number}")
+        if new.problem:
+            problems[path] = new.problem
+        uncovered += [f"{path}::{name}" for name in new.uncovered]
+        if new.keys:
+            keys |= {key: (path, name) for key, name in new.keys.items()}
+            with_tails[path] = new.text.encode()
+    return Part(
+        command=command,
+        framework=framework,
+        trusted=trusted,
+        plain=trusted.files,
+        with_tails=with_tails,
+        keys=keys,
+        problems=problems,
+        uncovered=tuple(uncovered),
+        env=env,
+        timeout_s=task.timeout_s,
+    )
