@@ -5,7 +5,7 @@
 set -eu
 NAME=${1:-acidtest-base:bookworm}
 SUITE=${2:-bookworm}
-PACKAGES=python3,python3-venv,python3-pip,python3-pytest,python3-numpy,python-is-python3,git,patch,procps,ca-certificates
+PACKAGES=python3,python3-venv,python3-pip,python3-pytest,python-is-python3,git,patch,procps,ca-certificates
 if [ -z "${MIRROR:-}" ]; then
     MIRROR=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
         sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) .*/\2/p' | head -n 1)

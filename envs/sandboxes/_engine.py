@@ -46,13 +46,16 @@ class Engine:
         with _mapped(f"image {image}", image=image):
             return str(self._api.inspect_image(image)["Id"])
 
-    def create(self, image: str, limits: Limits, *, workdir: str) -> str:
-        """Id of a created container whose only process will be the agent (PID 1)."""
+    def create(self, image: str, limits: Limits, *, network: str = "none") -> str:
+        """Id of a created container whose only process will be the agent (PID 1).
+
+        network: "none" for everything untrusted; "host" only while images are built.
+        """
         tmpfs = f"size={limits.tmpfs_mib}m,mode=1777,exec,nosuid,nodev"
         import docker.types
 
         host = self._api.create_host_config(
-            network_mode="none",
+            network_mode=network,
             cap_drop=["ALL"],
             security_opt=["no-new-privileges"],
             pids_limit=limits.pids,
@@ -73,7 +76,7 @@ class Engine:
                 stdin_open=True,
                 hostname="sandbox",
                 working_dir="/",
-                network_disabled=True,
+                network_disabled=network == "none",
                 labels={OWNER_LABEL: owner(), RUN_LABEL: self.run},
                 healthcheck={"test": ["NONE"]},
                 host_config={**host, "StdinOnce": True},
@@ -118,10 +121,11 @@ class Engine:
                     raise
 
     def ours(self) -> dict[str, str]:
-        """Every container of any acidtest process, id -> owner label."""
+        """Every container of any acidtest process, id -> owner label (images of ours carry an empty one)."""
         with _mapped("the list of containers"):
             found = self._api.containers(all=True, filters={"label": OWNER_LABEL})
-        return {item["Id"]: item["Labels"].get(OWNER_LABEL, "") for item in found}
+        labels = {item["Id"]: item["Labels"].get(OWNER_LABEL, "") for item in found}
+        return {container: label for container, label in labels.items() if label}
 
     def reap(self) -> int:
         """Remove the containers of dead owners on this machine; how many there were. Never touches others."""
@@ -129,6 +133,28 @@ class Engine:
         for container in dead:
             self.remove(container)
         return len(dead)
+
+    def commit(self, container: str, name: str, changes: list[str]) -> str:
+        """Make an image of a container; its id. The owner label is emptied: images belong to nobody."""
+        repository, _, tag = name.rpartition(":")
+        with _mapped(f"image {name}", image=name):
+            changes = [*changes, f'LABEL {OWNER_LABEL}="" {RUN_LABEL}=""']
+            made = self._api.commit(container, repository=repository, tag=tag, changes=changes)
+        return str(made["Id"])
+
+    def tag(self, image: str, name: str) -> None:
+        repository, _, tag = name.rpartition(":")
+        with _mapped(f"image {image}", image=image):
+            self._api.tag(image, repository, tag, force=True)
+
+    def image(self, name: str) -> dict[str, Any] | None:
+        """The engine's description of an image, None when it is not there."""
+        try:
+            with _mapped(f"image {name}", image=name):
+                found: dict[str, Any] = self._api.inspect_image(name)
+        except ImageMissing:
+            return None
+        return found
 
     def info(self) -> dict[str, Any]:
         with _mapped("engine"):

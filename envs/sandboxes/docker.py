@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 
 from ..errors import EngineTimeout, SandboxDied, SandboxError
-from ..protocols import SandboxSpec
+from ..protocols import Limits, SandboxSpec
 from ._disposal import Disposal
 from ._engine import SCRATCH, Engine
 from ._session import AgentSandbox, Link, setup_op
@@ -39,6 +39,14 @@ def backend(
     return DockerBackend(Engine(timeout_s=timeout_s, run=run), base_image=image, max_running=max_running)
 
 
+class DockerSandbox(AgentSandbox):
+    """An `AgentSandbox` that knows its container's id."""
+
+    def __init__(self, link: Link, *, container: str, limits: Limits, on_close: Callable[[], None]) -> None:
+        super().__init__(link, isolation="docker", limits=limits, on_close=on_close)
+        self.container = container
+
+
 class DockerBackend:
     """Opens containers. Thread-safe."""
 
@@ -50,28 +58,28 @@ class DockerBackend:
         self._disposal = Disposal(engine.remove)
         self._digests: dict[str, tuple[float, str]] = {}
 
-    def open(self, spec: SandboxSpec) -> AgentSandbox:
-        """A fresh sandbox. Raises ImageMissing, EngineUnavailable, EngineTimeout, DiskFull, SandboxError."""
+    def open(self, spec: SandboxSpec, *, network: str = "none") -> DockerSandbox:
+        """A fresh sandbox. network: "host" only for building images. Raises ImageMissing, EngineUnavailable, EngineTimeout, DiskFull, SandboxError."""
         if not self._running.acquire(timeout=600):
             raise EngineTimeout(
                 "No sandbox came free in 600 s.", mend="Close sandboxes, or raise max_running."
             )
         try:
-            return self._open(spec)
+            return self._open(spec, network)
         except BaseException:
             self._running.release()
             raise
 
-    def _open(self, spec: SandboxSpec) -> AgentSandbox:
+    def _open(self, spec: SandboxSpec, network: str) -> DockerSandbox:
         image = spec.image or self.base_image
-        container = self.engine.create(image, spec.limits, workdir=spec.workdir)
+        container = self.engine.create(image, spec.limits, network=network)
         try:
             wire = self.engine.attach_and_start(container, image)
             link = Link(
                 wire, f"container {container[:12]} of {image}", self._why_dead(container, image, wire)
             )
-            sandbox = AgentSandbox(
-                link, isolation="docker", limits=spec.limits, on_close=lambda: self._dispose(container)
+            sandbox = DockerSandbox(
+                link, container=container, limits=spec.limits, on_close=lambda: self._dispose(container)
             )
             try:
                 self._greet(link, container, image, wire)
