@@ -47,7 +47,17 @@ def sdist(requirement: str) -> Path:
     if found:
         return found[0]
     folder.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", requirement]
+    argv = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--no-deps",
+        "--no-binary",
+        requirement.partition("==")[0],
+        requirement,
+    ]
     made = subprocess.run([*argv, "--dest", str(folder)], capture_output=True, check=False)
     found = _sdists(folder)
     if made.returncode or not found:

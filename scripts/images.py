@@ -55,7 +55,7 @@ class Builder:
     _backend: docker.DockerBackend = field(init=False)
 
     def __enter__(self) -> Builder:
-        self._backend = docker.backend(base_image=self.base_image, timeout_s=900, run="images")
+        self._backend = docker.backend(base_image=self.base_image, timeout_s=900, spares=0, run="images")
         self._backend.reap()
         return self
 

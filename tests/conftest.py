@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,23 @@ def base_image(engine: str) -> str:
     finally:
         client.close()
     return name
+
+
+@pytest.fixture(scope="session")
+def sdist_image(base_image: str, data_dir: Path) -> Callable[[str], str]:
+    """Image name of a row of verified_on_sdists.csv, built on demand; at once where it exists already."""
+    from acidtest.envs.images import image_name
+    from acidtest.scripts.image_plan import plans_of_csv
+    from acidtest.scripts.images import Builder
+
+    def build(instance_id: str) -> str:
+        (plan,) = plans_of_csv(data_dir / "verified_on_sdists.csv", only=[instance_id])
+        with Builder() as builder:
+            built = builder.build(plan)
+        assert not built.problem, built.problem
+        return image_name(instance_id)
+
+    return functools.cache(build)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -32,7 +32,7 @@ class Link:
     """Frames over a wire: one request, one reply. `name` is what messages call the sandbox."""
 
     def __init__(self, wire: Wire, name: str, why_dead: Callable[[], SandboxError]) -> None:
-        self._wire, self.name, self._why_dead = wire, name, why_dead
+        self._wire, self.name, self.why_dead = wire, name, why_dead
         self._inbox = bytearray()
         self.broken = False
 
@@ -66,7 +66,7 @@ class Link:
         except (OSError, EOFError) as error:
             if isinstance(error, SandboxError):
                 raise
-            raise self._why_dead() from error
+            raise self.why_dead() from error
         self.broken = False
         results: list[dict[str, Any]] = reply["results"]
         return results
