@@ -126,7 +126,11 @@ def _asserts(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.Call):
         words = re.split(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])|_", ast.unparse(node.func))
-        computed = bool(node.keywords) or any(not _constant(arg) for arg in node.args)
+        own = isinstance(node.func, ast.Attribute) and not isinstance(node.func.value, ast.Name)
+        own = own or (
+            isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) not in {"self", "cls"}
+        )
+        computed = own or bool(node.keywords) or any(not _constant(arg) for arg in node.args)
         lower = {word.lower() for word in words}
         return bool(lower & {"assert", "raises", "warns", "fail", "check", "same", "expect"}) and (
             computed or "fail" in lower

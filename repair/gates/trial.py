@@ -6,7 +6,7 @@ tested, without a sandbox.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -77,8 +77,8 @@ class Bench(Protocol):
         """`repeat` i > 0 is another execution: hash seed i, order shuffled with seed i where the framework can."""
         ...
 
-    def alone(self, patch: Patch, added: AddedTests, test_id: str) -> AddedRun:
-        """One added test by itself, in its own process."""
+    def other_orders(self, patch: Patch, added: AddedTests) -> Iterator[tuple[str, AddedRun]]:
+        """(label, run) with the added tests in other orders than that of the file."""
         ...
 
     def observe(self, added: AddedTests) -> Observation: ...

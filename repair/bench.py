@@ -1,0 +1,170 @@
+"""The bench: the one place where repair executes added tests, all of it through a `Verifier`.
+
+Gold's first execution is under the strict defence (twin included); repeats and other programs run with the same
+layers but without twin and probe, which only examine claimed passes. Every execution is remembered for the life of
+the bench, and by the verifier's ledger where it has one: repeats differ in their environment, so none is answered
+from the cache of another.
+"""
+
+from __future__ import annotations
+
+import ast
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from ..envs.defence import STRICT, Defence
+from ..envs.patch import Patch
+from ..envs.record import digest_of
+from ..envs.registry import find
+from ..envs.run import Status
+from ..envs.task import AddedTests, Suite, Task
+from ..envs.verdict import Outcome, Verdict
+from .gates.trial import AddedRun, Disturbance, Observation
+from .observer import instrument, read_log
+
+EXAMINED = replace(STRICT, name="strict-without-twin", twin=0.0, probe=False)
+"""For programs that are expected to fail, and for repeats."""
+IN_ORDER_OF_FILE = frozenset({"plain", "pytest"})
+
+
+class Judge(Protocol):
+    """What the bench needs of a `Verifier`."""
+
+    def verify(
+        self, task: Task, patch: Patch, suite: Suite | None = None, *, defence: str | Defence | None = None
+    ) -> Verdict: ...
+
+
+def added_suite(task: Task, added: AddedTests, env: Mapping[str, str] | None = None) -> Suite:
+    """A suite of the added tests alone, the original test files beside them (they may hold helpers)."""
+    return Suite(
+        command=added.command,
+        framework=added.framework,
+        test_files={**task.suite.test_files, **added.test_files},
+        test_patch=task.suite.test_patch,
+        fail_to_pass=added.test_ids,
+        env={**task.suite.env, **(env or {})},
+    )
+
+
+class VerifierBench:
+    """A `gates.trial.Bench` over a verifier.
+
+    existing: text of the suite's own test files where they stand in an image and not in the task.
+    """
+
+    def __init__(self, task: Task, verifier: Judge, *, existing: str = "") -> None:
+        self.task = task
+        self.verifier = verifier
+        self.executions = 0
+        self._existing = existing
+        self._verdicts: dict[str, Verdict] = {}
+
+    def run(self, patch: Patch, added: AddedTests, *, repeat: int = 0) -> AddedRun:
+        env = {"PYTHONHASHSEED": str(repeat), "ACIDTEST_REPEAT": str(repeat)} if repeat else {}
+        strict = not repeat and patch.text == self.task.gold_patch
+        return added_run(self._verify(patch, added_suite(self.task, added, env), strict=strict))
+
+    def other_orders(self, patch: Patch, added: AddedTests) -> Iterator[tuple[str, AddedRun]]:
+        """(label, run) in reversed order of definition, or of every test alone where files do not set the order."""
+        if len(added.test_ids) < 2:
+            return
+        if added.framework in IN_ORDER_OF_FILE:
+            turned = {path: reversed_tests(text) for path, text in added.test_files.items()}
+            yield "reversed", self.run(patch, replace(added, test_files=turned), repeat=1)
+            return
+        framework = find("acidtest.envs.frameworks", added.framework).framework()
+        for test_id in added.test_ids:
+            suite = added_suite(self.task, added)
+            only = replace(
+                suite, command=framework.select(suite.command, [test_id], suite), fail_to_pass=(test_id,)
+            )
+            yield f"{test_id} alone", added_run(self._verify(patch, only))
+
+    def observe(self, added: AddedTests) -> Observation:
+        nonce = secrets.token_hex(8)
+        watched = {path: instrument(text, nonce) for path, text in added.test_files.items()}
+        if any(text is None for text in watched.values()):
+            return Observation(complete=False)
+        files = {path: text for path, text in watched.items() if text is not None}
+        suite = added_suite(self.task, replace(added, test_files=files))
+        verdict = self._verify(Patch(self.task.gold_patch), suite)
+        log = verdict.run.log if verdict.run else ""
+        return read_log(log, nonce, tree=self.task.workdir)
+
+    def disturbance(self, added: AddedTests) -> Disturbance:
+        gold, original = Patch(self.task.gold_patch), self.task.suite.original
+        before = self._verify(gold, original, strict=True)
+        runs = [self._verify(gold, replace(original, added=added), strict=True)]
+        joint = self._joint_suite(added)
+        if joint is not None:
+            runs.append(self._verify(gold, joint))
+        changed: dict[str, str] = {}
+        for run in runs:
+            for test_id in original.expected_ids:
+                was, now = before.statuses.get(test_id), run.statuses.get(test_id, Status.MISSING)
+                if was is not None and was is not now:
+                    changed[test_id] = f"{was} -> {now}"
+        return Disturbance(changed=changed, compared=len(before.statuses), runs=len(runs))
+
+    def existing_tests(self) -> str:
+        suite = self.task.suite
+        return "\n".join([self._existing, suite.test_patch, *suite.test_files.values()])
+
+    def whole(self, patch: Patch, added: AddedTests, *, repeat: int = 0) -> Verdict:
+        """The verdict of the hardened suite, original tests first, strict: what an episode would be paid."""
+        env = {"ACIDTEST_REPEAT": str(repeat)} if repeat else {}
+        suite = replace(self.task.suite.original, added=added)
+        return self._verify(patch, replace(suite, env={**suite.env, **env}), strict=True)
+
+    def _joint_suite(self, added: AddedTests) -> Suite | None:
+        """Added tests first and then the original ones, in one process; None where the command names no test file."""
+        suite = self.task.suite.original
+        paths = [path for path in suite.test_files if path in suite.command.split()]
+        if added.framework != suite.framework or not paths or suite.framework not in IN_ORDER_OF_FILE:
+            return None
+        first = min(paths, key=suite.command.index)
+        command = suite.command.replace(first, f"{' '.join(added.test_files)} {first}", 1)
+        return replace(suite, command=command, test_files={**suite.test_files, **added.test_files})
+
+    def _verify(self, patch: Patch, suite: Suite, *, strict: bool = False) -> Verdict:
+        key = digest_of([patch.digest, suite.digest, strict])
+        if key not in self._verdicts:
+            self.executions += 1
+            defence = "strict" if strict else EXAMINED
+            self._verdicts[key] = self.verifier.verify(self.task, patch, suite, defence=defence)
+        return self._verdicts[key]
+
+
+def added_run(verdict: Verdict) -> AddedRun:
+    """The verdict of an added-only suite as the gates read it. Seconds: wall time of the command."""
+    run = verdict.run
+    return AddedRun(
+        outcome=verdict.outcome,
+        statuses=verdict.statuses,
+        log=run.log if run else "\n".join(verdict.evidence),
+        seconds=run.seconds if run else 0.0,
+        timed_out=verdict.outcome is Outcome.TIMED_OUT or bool(run and run.timed_out),
+        evidence=verdict.evidence,
+    )
+
+
+def reversed_tests(text: str) -> str:
+    """The same file with its top-level test functions in reverse order; what stands between them stays in place."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return text
+    spans = [
+        (min([node.lineno, *(d.lineno for d in node.decorator_list)]) - 1, node.end_lineno or node.lineno)
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
+    ]
+    lines = text.splitlines(keepends=True)
+    out, at = [], 0
+    for (start, end), (other, stop) in zip(spans, reversed(spans), strict=True):
+        out += lines[at:start] + lines[other:stop]
+        at = end
+    return "".join(out + lines[at:])
