@@ -133,20 +133,28 @@ def instrument(text: str, nonce: str) -> str | None:
     Line numbers move, which nothing reads. Docstring and `from __future__` imports stay first.
     """
     try:
-        tree = ast.parse(text)
+        first = first_line(text)
     except (SyntaxError, ValueError):
         return None
+    lines = text.splitlines(keepends=True)
+    head = "".join(lines[:first])
+    watch = SOURCE.replace("MARK", json.dumps(f"{MARK} {nonce}"))
+    return f"{head}{'' if not head or head.endswith(chr(10)) else chr(10)}{watch}{''.join(lines[first:])}"
+
+
+def first_line(text: str) -> int:
+    """How many lines stand before the first statement that is no docstring and no `from __future__` import.
+
+    Raises SyntaxError for text that does not parse.
+    """
     first = 0
-    for node in tree.body:
+    for node in ast.parse(text).body:
         docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
         if not docstring and not future:
             break
         first = node.end_lineno or node.lineno
-    lines = text.splitlines(keepends=True)
-    head = "".join(lines[:first])
-    watch = SOURCE.replace("MARK", json.dumps(f"{MARK} {nonce}"))
-    return f"{head}{'' if not head or head.endswith(chr(10)) else chr(10)}{watch}{''.join(lines[first:])}"
+    return first
 
 
 def read_log(log: str, nonce: str, *, tree: str = "") -> Observation:

@@ -1,9 +1,10 @@
-"""The nouns of repair: proposals, gate results, the hardened suite of one task."""
+"""The nouns of repair: proposals, gate results, the hardened suite and the repair record of one task."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from ..envs.record import Record
@@ -76,3 +77,56 @@ class HardenedSuite(Record):
     version: str = ""
     task_digest: str = ""
     """Digest of tree, gold and original suite (`lock.task_digest`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Try(Record):
+    """One proposal before the gates, and what became of it.
+
+    votes: labels of the judge, one per sample (blocks / does not / undecided). recomputed: assertion -> the value gold
+    gave in place of the proposed one. usd: what the proposal cost.
+    """
+
+    proposal: Proposal
+    result: GateResult
+    votes: tuple[str, ...] = ()
+    recomputed: Mapping[str, str] = field(default_factory=dict)
+    usd: float = 0.0
+
+
+class RepairStatus(StrEnum):
+    REPAIRED = "repaired"
+    """Every target was executed against the hardened suite, repeatedly, and refused."""
+    PARTLY = "partly"
+    NOT_REPAIRED = "not repaired"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairRecord(Record):
+    """What repair did to one task: one line of `repairs.jsonl`.
+
+    targets: candidate ids of the proven findings. blocked: those the hardened suite refuses. tries: in order.
+    held_out: name -> (rejected, of) on programs that no proposal was made from. before, after: EQS, decision and
+    flags of the original and of the hardened suite. seconds: wall time. executions: sandboxes opened by gates and proof.
+    """
+
+    task_id: str
+    status: RepairStatus
+    targets: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+    tries: tuple[Try, ...] = ()
+    hardened: HardenedSuite | None = None
+    held_out: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    before: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+    executions: int = 0
+    seed: int = 0
+
+    @property
+    def open_targets(self) -> tuple[str, ...]:
+        done = set(self.blocked)
+        return tuple(target for target in self.targets if target not in done)
