@@ -1,9 +1,8 @@
 """The bench: the one place where repair executes added tests, all of it through a `Verifier`.
 
-Gold's first execution is under the strict defence (twin included); repeats and other programs run with the same
-layers but without twin and probe, which only examine claimed passes. Every execution is remembered for the life of
-the bench, and by the verifier's ledger where it has one: repeats differ in their environment, so none is answered
-from the cache of another.
+Gold's first execution is under the strict defence (twin included); repeats and other programs run without the layers
+that examine a claimed pass, and only their statuses are read. Every execution is remembered for the life of the bench,
+and by the verifier's ledger where it has one: repeats differ in their key, so none is answered from another's cache.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from ..envs.verdict import Outcome, Verdict
 from .gates.trial import AddedRun, Disturbance, Observation
 from .observer import instrument, read_log
 
-EXAMINED = replace(STRICT, name="strict-without-twin", twin=0.0, probe=False)
-"""For programs that are expected to fail, and for repeats."""
+STATUSES = replace(STRICT, name="statuses", accounting=False, beacons=False, twin=0.0, probe=False)
+"""For repeats and for programs other than gold: only statuses are read off these runs, and no pass is paid for."""
 IN_ORDER_OF_FILE = frozenset({"plain", "pytest"})
 
 
@@ -115,9 +114,7 @@ class VerifierBench:
 
     def whole(self, patch: Patch, added: AddedTests, *, repeat: int = 0) -> Verdict:
         """The verdict of the hardened suite, original tests first, strict: what an episode would be paid."""
-        env = {"ACIDTEST_REPEAT": str(repeat)} if repeat else {}
-        suite = replace(self.task.suite.original, added=added)
-        return self._verify(patch, replace(suite, env={**suite.env, **env}), strict=True)
+        return self._verify(patch, replace(self.task.suite.original, added=added), strict=True, repeat=repeat)
 
     def _joint_suite(self, added: AddedTests) -> Suite | None:
         """Added tests first and then the original ones, in one process; None where the command names no test file."""
@@ -129,11 +126,11 @@ class VerifierBench:
         command = suite.command.replace(first, f"{' '.join(added.test_files)} {first}", 1)
         return replace(suite, command=command, test_files={**suite.test_files, **added.test_files})
 
-    def _verify(self, patch: Patch, suite: Suite, *, strict: bool = False) -> Verdict:
-        key = digest_of([patch.digest, suite.digest, strict])
+    def _verify(self, patch: Patch, suite: Suite, *, strict: bool = False, repeat: int = 0) -> Verdict:
+        key = digest_of([patch.text, suite.digest, strict, repeat])
         if key not in self._verdicts:
             self.executions += 1
-            defence = "strict" if strict else EXAMINED
+            defence = replace(STRICT, twin_sample=STRICT.twin_sample + repeat) if strict else STATUSES
             self._verdicts[key] = self.verifier.verify(self.task, patch, suite, defence=defence)
         return self._verdicts[key]
 

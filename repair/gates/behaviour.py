@@ -121,7 +121,7 @@ def survives_the_twin(trial: Trial) -> Check:
 
 def is_block(trial: Trial, run: AddedRun) -> bool:
     """Whether this execution refused the program by an added test that ran (not by missing ids alone)."""
-    if run.outcome is Outcome.TIMED_OUT:
+    if run.timed_out:
         return True
     return any(run.statuses.get(i) in {Status.FAILED, Status.ERROR} for i in trial.added.test_ids)
 
