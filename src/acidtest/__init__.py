@@ -18,25 +18,42 @@ _WHERE = {
     "Outcome": "envs.verdict",
     "Incident": "envs.incident",
     "AcidtestError": "envs.errors",
+    "CodeEnv": "envs.code_env",
+    "ShellEnv": "envs.shell_env",
+    "Scorer": "training_hooks.scorer",
+    "load_tasks": "training_hooks.curate",
+    "make": "training_hooks.curate",
+    "to_dataset": "training_hooks.datasets",
 }
 
 __all__ = [
     "AcidtestError",
+    "CodeEnv",
     "Incident",
     "Outcome",
     "Patch",
+    "Scorer",
+    "ShellEnv",
     "Suite",
     "Task",
     "Verdict",
     "__version__",
+    "load_tasks",
+    "make",
+    "to_dataset",
 ]
 
 if TYPE_CHECKING:
+    from .envs.code_env import CodeEnv
     from .envs.errors import AcidtestError
     from .envs.incident import Incident
     from .envs.patch import Patch
+    from .envs.shell_env import ShellEnv
     from .envs.task import Suite, Task
     from .envs.verdict import Outcome, Verdict
+    from .training_hooks.curate import load_tasks, make
+    from .training_hooks.datasets import to_dataset
+    from .training_hooks.scorer import Scorer
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,5 @@
+"""The id `acidtest-verifiers` for Prime Intellect's `verifiers`, whose loader resolves top-level modules only."""
+
+from acidtest.training_hooks.prime_verifiers import AcidTaskset
+
+__all__ = ["AcidTaskset"]
