@@ -7,6 +7,7 @@ Published rows name tests as old logs printed them. The forms, each mapped by co
 | exact | ``tests/test_a.py::test_b[x-y]`` | the executed id |
 | cut | ``test_stem[png-w/`` | every executed id whose text before its first blank is this |
 | method | ``test_x (app.Cls)``, ``test_x (app.Cls.test_x)`` | both are one test |
+| dotted | ``app.Cls.test_x`` | the method |
 | subtest | ``test_x (app.Cls) (i=1)``, ``test_x (app.Cls) [message]`` | the method that holds it |
 | description | ``Named URLs should be reversible`` | every test whose docstring begins with this line |
 | name | ``test_latex_basic`` (sympy) | every executed function of that name |
@@ -26,6 +27,7 @@ class Form(StrEnum):
     EXACT = "exact"
     CUT = "cut"
     METHOD = "method"
+    DOTTED = "dotted"
     SUBTEST = "subtest"
     DESCRIPTION = "description"
     NAME = "name"
@@ -45,6 +47,8 @@ def form_of(framework: str, ident: str) -> Form:
         match = METHOD.fullmatch(ident)
         if match:
             return Form.SUBTEST if match["rest"].strip() else Form.METHOD
+        if re.fullmatch(r"\w+(\.\w+)+", ident):
+            return Form.DOTTED
         return Form.DESCRIPTION if ident.strip() else Form.UNKNOWN
     if framework == "sympy":
         return Form.NAME if re.fullmatch(r"\w+", ident) else Form.EXACT if ":" in ident else Form.UNKNOWN
@@ -54,9 +58,12 @@ def form_of(framework: str, ident: str) -> Form:
 
 
 def method_id(ident: str) -> str:
-    """`test_x (app.Cls.test_x)`, `test_x (app.Cls) (i=1)` -> `test_x (app.Cls)`; anything else as it is."""
+    """`test_x (app.Cls.test_x)`, `test_x (app.Cls) (i=1)`, `app.Cls.test_x` -> `test_x (app.Cls)`; else as it is."""
     match = METHOD.fullmatch(ident)
     if not match:
+        if re.fullmatch(r"[\w.]+\.\w+", ident):
+            cls, _, name = ident.rpartition(".")
+            return f"{name} ({cls})"
         return ident
     name, cls = match["name"], match["cls"]
     return f"{name} ({cls.removesuffix('.' + name)})"

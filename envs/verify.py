@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from . import sandboxes
-from .defence import Defence, defence_of
-from .errors import SandboxError
+from .calibrate import Calibration, Calibrator, Flag, broken_suite
+from .defence import STRICT, Defence, defence_of
+from .errors import SandboxError, TaskError, UnknownName
 from .judge import Judge
 from .ledger import RUNNER_VERSION, Ledger
 from .patch import Patch
@@ -26,6 +28,8 @@ from .reference import Reference
 from .reference_run import make_reference
 from .task import Suite, Task
 from .verdict import Verdict
+
+T = TypeVar("T")
 
 
 class Verifier:
@@ -59,6 +63,7 @@ class Verifier:
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
         self._parts: dict[str, Part] = {}
+        self._calibrations: dict[str, Calibration] = {}
         self._references: dict[str, Reference | None] = {}
 
     def verify(
@@ -94,6 +99,24 @@ class Verifier:
                 self._references[key] = self._load_reference(key, task, suite)
         return self._references[key]
 
+    def calibration(self, task: Task) -> Calibration:
+        """Whether the task can be used, and what was found; kept in memory and in the ledger.
+
+        A suite that cannot be prepared is a flag (`broken_suite`), not an error. Raises SandboxError after retries.
+        """
+        key = self._suite_key(task, task.suite)
+        with self._lock_of("c" + key):
+            if key in self._calibrations:
+                return self._calibrations[key]
+            kept = self.ledger.note("calibration", key) if self.ledger is not None else None
+            if kept is not None:
+                made = Calibration.from_json(kept)
+            else:
+                made = self._retried(task, "calibrate", lambda: self._calibrate(task))
+                if self.ledger is not None:
+                    self.ledger.store_note("calibration", key, made.to_json())
+            return self._calibrations.setdefault(key, made)
+
     def close(self) -> None:
         """Close the backend, if this verifier opened it."""
         if self._owned:
@@ -103,6 +126,27 @@ class Verifier:
         prepared = self.prepared(task, suite)
         reference = self.reference(task, suite) if defence.accounting else None
         return self._judges.judge(task, patch, suite, defence, prepared, reference)
+
+    def _calibrate(self, task: Task) -> Calibration:
+        suite = task.suite.original
+        try:
+            part = self.prepared(task, suite).original
+            reference = self.reference(task, suite)
+            made = Calibrator(
+                self.backend, task, suite, part, reference, limits=self.limits, seed=self.seed
+            ).run()
+            made = replace(made, suite_digest=task.suite.digest)
+            if task.suite.added is None or not made.ok:
+                return made
+            verdict = self._judge(task, Patch(task.gold_patch), task.suite, STRICT)
+        except SandboxError:
+            raise
+        except (TaskError, UnknownName) as error:
+            return broken_suite(task, task.suite, error)
+        if verdict.resolved:
+            return made
+        why = f"gold does not pass the added tests: {', '.join(verdict.failed_added or verdict.evidence)}"
+        return replace(made, ok=False, flags=(*made.flags, Flag.BROKEN_GOLD), reasons=(*made.reasons, why))
 
     def _load_reference(self, key: str, task: Task, suite: Suite) -> Reference:
         kept = self.ledger.note("reference", key) if self.ledger is not None else None
@@ -114,7 +158,7 @@ class Verifier:
             self.ledger.store_note("reference", key, made.to_json())
         return made
 
-    def _retried(self, task: Task, what: str, action: Callable[[], Verdict]) -> Verdict:
+    def _retried(self, task: Task, what: str, action: Callable[[], T]) -> T:
         """Do it, again after a retryable SandboxError. The last error is raised with the task's name."""
         for left in range(self.retries, -1, -1):
             try:

@@ -6,6 +6,7 @@ Messages: ["s", id] a test begins, ["e", id, status, seconds] it ends, ["a", ali
 
 import json
 import os
+import random
 import threading
 from typing import Any
 
@@ -38,6 +39,16 @@ def tail(key: str, value: Any = None) -> Any:
     if answer != b"go":
         raise AssertionError("assertion failed")
     return value
+
+
+def reordered(items: Any, salt: str = "") -> Any:
+    """A new order by ACIDTEST_SHUFFLE: "-1" is backwards, another number a seed, empty no change."""
+    out = list(items)
+    if SHUFFLE == "-1":
+        out.reverse()
+    elif SHUFFLE:
+        random.Random(SHUFFLE + salt).shuffle(out)
+    return out
 
 
 def worse(old: str, new: str) -> str:

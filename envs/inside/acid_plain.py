@@ -7,7 +7,6 @@ functions as errors by name, found without running it.
 import ast
 import importlib.util
 import os
-import random
 import sys
 import time
 import traceback
@@ -77,9 +76,7 @@ def main(arguments: Any) -> int:
             traceback.print_exc()
     if wanted is not None:
         jobs = [job for job in jobs if job[0] in wanted]
-    if acid_channel.SHUFFLE:
-        random.Random(acid_channel.SHUFFLE).shuffle(jobs)
-    for ident, function in jobs:
+    for ident, function in acid_channel.reordered(jobs):
         run_one(ident, function)
     _send("f", len(jobs))
     return 1 if broken else 0

@@ -4,7 +4,6 @@ One status an id from all its phases, the worst counts. Only the first session o
 run pytest themselves stay apart. pytest 3.6 and later.
 """
 
-import random
 from typing import Any
 
 import acid_channel
@@ -12,6 +11,7 @@ import pytest
 
 _send = acid_channel.send
 _worse = acid_channel.worse
+_reordered = acid_channel.reordered
 _owner = []  # type: Any
 _state = {}  # type: Any
 
@@ -52,26 +52,23 @@ class Reporter:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, session: Any, config: Any, items: Any) -> None:
         if acid_channel.SHUFFLE:
-            items[:] = shuffled(items, acid_channel.SHUFFLE)
+            items[:] = shuffled(items)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: Any, exitstatus: Any) -> None:
         _send("f", self.count)
 
 
-def shuffled(items: Any, seed: str) -> Any:
-    """Files, then classes of a file, then functions of a class in a random order (fixtures keep their scopes)."""
-    rng = random.Random(seed)
+def shuffled(items: Any) -> Any:
+    """Files, then classes of a file, then functions of a class in another order (fixtures keep their scopes)."""
     groups = {}  # type: Any
     for item in items:
         parts = item.nodeid.split("::")
         groups.setdefault(parts[0], {}).setdefault("::".join(parts[1:-1]), []).append(item)
     out = []
-    for name in rng.sample(sorted(groups), len(groups)):
-        for part in rng.sample(sorted(groups[name]), len(groups[name])):
-            chosen = list(groups[name][part])
-            rng.shuffle(chosen)
-            out += chosen
+    for name in _reordered(sorted(groups)):
+        for part in _reordered(sorted(groups[name]), name):
+            out += _reordered(groups[name][part], name + part)
     return out
 
 

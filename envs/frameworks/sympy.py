@@ -1,0 +1,42 @@
+"""Framework `sympy`: sympy's own runner (`bin/test`, or a Python call of `sympy.test`).
+
+Published ids are bare function names; the executed id is `path:function`, and a name stands for all of them. The
+runner sorts functions by line, so shuffling has no effect. Not covered: runs split over subprocesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..ids import name_map
+from ..protocols import ExecResult, IdMap, Invocation, Report
+from ..task import Suite
+from ._common import helpers, on_path, python_paths, report_of, seeded
+
+HELPERS = ("acid_channel", "acid_import", "acid_sympy", "sitecustomize")
+
+
+class Sympy:
+    name = "sympy"
+
+    def invocation(self, command: str, *, seed: int | None = None) -> Invocation:
+        env = seeded(seed, {"ACIDTEST_HOOK": "acid_sympy"})
+        return Invocation(command=on_path(command), env=env, files=helpers(*HELPERS))
+
+    def parse(self, result: ExecResult) -> Report:
+        return report_of(result)
+
+    def map_ids(
+        self, wanted: Sequence[str], executed: Sequence[str], aliases: Mapping[str, tuple[str, ...]] = {}
+    ) -> IdMap:
+        return name_map(wanted, executed)
+
+    def test_paths(self, command: str) -> tuple[str, ...]:
+        return tuple(path for path in python_paths(command) if path.endswith(".py")) or ("sympy",)
+
+    def select(self, command: str, ids: Sequence[str], suite: Suite) -> str:
+        return command
+
+
+def framework() -> Sympy:
+    return Sympy()
