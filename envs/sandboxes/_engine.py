@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from ..agent import argv
 from ..errors import DiskFull, EngineTimeout, EngineUnavailable, ImageMissing, SandboxDied, SandboxError
@@ -28,15 +28,8 @@ class Engine:
     """
 
     def __init__(self, *, timeout_s: float = 60.0, run: str = "") -> None:
-        import docker
-
         self.run = run
-        try:
-            self._api: Any = docker.APIClient(
-                **_from_env(), timeout=cast(Any, timeout_s), version="auto", num_pools=50
-            )
-        except (docker.errors.DockerException, OSError) as error:
-            raise _unavailable(error) from error
+        self._api: Any = _connect(timeout_s)
         self.local = not self._api.base_url.startswith("https") and "tcp" not in os.environ.get(
             "DOCKER_HOST", ""
         )
@@ -164,6 +157,33 @@ class Engine:
         self._api.close()
 
 
+def _connect(timeout_s: float) -> Any:
+    """A client that speaks the engine's own version of the API. Raises EngineUnavailable, EngineTimeout."""
+    import docker
+
+    options = {**_from_env(), "timeout": timeout_s, "num_pools": 50}
+    path = str(options.get("base_url", "unix:///var/run/docker.sock"))
+    if path.startswith("unix://"):  # the SDK leaves a socket open when it cannot connect
+        probe = socket.socket(socket.AF_UNIX)
+        try:
+            probe.settimeout(timeout_s)
+            probe.connect(path.removeprefix("unix://").replace("unix:", ""))
+        except OSError as error:
+            raise _unavailable(error) from error
+        finally:
+            probe.close()
+    try:
+        first = docker.APIClient(**options, version="1.41")
+    except docker.errors.DockerException as error:
+        raise _unavailable(error) from error
+    try:
+        with _mapped("its version"):
+            version = first.version(api_version=False)["ApiVersion"]
+    finally:
+        first.close()
+    return docker.APIClient(**options, version=version)
+
+
 def _from_env() -> dict[str, Any]:
     """DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH as the SDK reads them."""
     from docker.utils import kwargs_from_env
@@ -199,14 +219,18 @@ def _mapped(what: str, *, image: str = "") -> Iterator[None]:
     except docker.errors.APIError as error:
         raise _of_api(error, what, image) from error
     except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError, TimeoutError) as error:
-        raise EngineTimeout(
-            f"The engine did not answer in time for {what}.",
-            mend="Is it hung or overloaded? See `acidtest doctor`.",
-        ) from error
+        raise _timeout(what) from error
     except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
         if isinstance(error, SandboxError):
             raise
         raise _unavailable(error) from error
+
+
+def _timeout(what: str) -> EngineTimeout:
+    return EngineTimeout(
+        f"The engine did not answer in time for {what}.",
+        mend="Is it hung or overloaded? See `acidtest doctor`.",
+    )
 
 
 def image_missing(image: str) -> ImageMissing:
