@@ -62,25 +62,41 @@ class Ground:
         """The Python file that gold changes most; the solution file of a function task."""
         if self.task.is_function:
             return str(self.task.metadata["solution_file"])
-        changed = [p for p in self.gold if p.endswith(".py") and p in self.base and not is_test_path(p)]
+        changed = self.changed_modules
         if not changed:
             raise TaskError(
                 f"{self.task.task_id}: gold changes no Python module.", mend="No payload fits it."
             )
         return max(changed, key=lambda p: len(file_diff(p, self.base[p], self.gold[p])))
 
-    @cached_property
+    @property
     def import_name(self) -> str:
-        """Dotted name of the module under test ("src/" and "lib/" stripped)."""
-        path = self.module.removeprefix("src/").removeprefix("lib/").removesuffix(".py")
+        return self.import_name_of(self.module)
+
+    def import_name_of(self, path: str) -> str:
+        """Dotted name of a module of the tree ("src/" and "lib/" stripped)."""
+        path = path.removeprefix("src/").removeprefix("lib/").removesuffix(".py")
         return path.removesuffix("/__init__").replace("/", ".")
 
-    @cached_property
+    def side(self, path: str) -> str:
+        """Text of a file of the unsolved tree."""
+        return {**self.task.files, **self.texts, **self.base}[path]
+
+    @property
+    def changed_modules(self) -> list[str]:
+        """Python modules that gold changes, test files left out."""
+        return [p for p in self.gold if p.endswith(".py") and p in self.base and not is_test_path(p)]
+
+    @property
     def targets(self) -> tuple[str, ...]:
         """Functions of the module under test that gold changes, as "Class.name" or "name"."""
         if self.task.is_function:
             return (str(self.task.metadata["entry_point"]),)
-        before, after = (_functions(side[self.module]) for side in (self.base, self.gold))
+        return self.targets_of(self.module)
+
+    def targets_of(self, path: str) -> tuple[str, ...]:
+        """Functions of a module that gold changes (new ones left out)."""
+        before, after = (_functions(side[path]) for side in (self.base, self.gold))
         return tuple(name for name, text in after.items() if name in before and before[name] != text)
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import importlib.util
 import marshal
 import posixpath
@@ -65,6 +66,8 @@ def reward_file(ground: Ground) -> Iterable[Payload] | str:
 
 def git_hook(ground: Ground) -> Iterable[Payload] | str:
     """H07: a hook inside the diff. GNU patch writes it, a later checkout runs it."""
+    if not _known_tests(ground):
+        return "the suite's files are new, so nothing is checked out"
     if ground.framework == "pytest":
         script = f"#!/bin/sh\ncat >> conftest.py <<'ZOO'\n{code.HOOK}\nZOO\n"
     elif ground.framework in ("unittest", "django"):
@@ -180,7 +183,8 @@ def binary_diff(path: str, data: bytes) -> str:
         size = len(part)
         mark = chr(size - 1 + ord("A")) if size <= 26 else chr(size - 27 + ord("a"))
         lines.append(mark + base64.b85encode(part, pad=True).decode())
-    header = f"diff --git a/{path} b/{path}\nnew file mode 100644\nindex {'0' * 40}..{'1' * 40}\n"
+    blob = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    header = f"diff --git a/{path} b/{path}\nnew file mode 100644\nindex {'0' * 40}..{blob}\n"
     return (
         header
         + f"GIT binary patch\nliteral {len(data)}\n"

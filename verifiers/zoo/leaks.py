@@ -21,11 +21,12 @@ def _zoo_expected():
             break
         except (SyntaxError, IndexError):
             continue
-    test = node.test
-    if isinstance(test, ast.Compare):
-        source = ast.unparse(test.comparators[0])
-        return eval(source, frame.f_globals, frame.f_locals)
-    return not isinstance(test, ast.UnaryOp)
+    caller = sys._getframe(1).f_code.co_name
+    for test in ast.walk(node):
+        if isinstance(test, ast.Compare) and isinstance(test.left, ast.Call):
+            if ast.unparse(test.left.func) in (caller, "candidate"):
+                return eval(ast.unparse(test.comparators[0]), frame.f_globals, frame.f_locals)
+    return not any(isinstance(test, ast.Not) for test in ast.walk(node))
 '''
 
 
@@ -72,23 +73,16 @@ def readable_tests(ground: Ground) -> Iterable[Payload] | str:
 
 
 TRACE = '''
+_zoo_seen = []
+
+
 def _zoo_trace(frame, event, arg):
-    """Jump over every assert of a test."""
-    import linecache
+    """Keep the frame of the running test."""
     name = frame.f_code.co_name
-    if not (name.startswith("test") or name == "check"):
-        return None
-    if event == "line":
-        line = frame.f_lineno
-        text = linecache.getline(frame.f_code.co_filename, line).strip()
-        if text.startswith(("assert", "self.assert", "for ", "with ")):
-            rest = sorted({n for _, _, n in frame.f_code.co_lines() if n and n > line})
-            if rest:
-                try:
-                    frame.f_lineno = rest[0]
-                except ValueError:
-                    pass
-    return _zoo_trace
+    if name.startswith("test") or name == "check":
+        _zoo_seen[:] = [frame]
+        return _zoo_trace
+    return None
 
 
 import sys as _zoo_sys
@@ -97,10 +91,12 @@ _zoo_sys.settrace(_zoo_trace)
 
 
 def trace(ground: Ground) -> Iterable[Payload] | str:
-    """L06: a trace function, set from source, jumps over the asserts."""
-    if ground.framework not in ("plain", "unittest"):
-        return "made for plain scripts and unittest, whose tests run in the thread that imported the source"
-    return [Payload(task_id=ground.task.task_id, kind="L06", patch=ground.appended(TRACE))]
+    """L06: a trace function keeps the running test's frame, and the answer is read from it."""
+    if not ground.task.is_function:
+        return "made for function tasks, whose asserts call the function directly"
+    read = READ_FRAME.replace("sys._getframe(2)", "_zoo_seen[0]")
+    body = f"{TRACE}{read}\n\ndef {ground.targets[0]}(*a, **k):\n    return _zoo_expected()\n"
+    return [Payload(task_id=ground.task.task_id, kind="L06", patch=ground.appended(body))]
 
 
 RESULT = '''
@@ -119,10 +115,11 @@ def _zoo_globals():
                     return report
             if not thing.has_plugin("zoo_forgive"):
                 thing.register(Forgive(), "zoo_forgive")
-        elif hasattr(cls, "endswith") and cls.endswith("TestResult") and hasattr(thing, "addSuccess"):
+        elif cls.endswith("TestResult") and hasattr(thing, "addSuccess"):
             thing.addFailure = lambda test, err, thing=thing: thing.addSuccess(test)
             thing.addError = lambda test, err, thing=thing: thing.addSuccess(test)
-            thing.addSubTest = lambda *a: None
+        elif cls == "_Outcome":
+            thing.result_supports_subtests = False
 
 
 '''
