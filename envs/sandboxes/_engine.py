@@ -113,6 +113,17 @@ class Engine:
                 if error.status_code != 409:
                     raise
 
+    def kill(self, container: str) -> None:
+        """Kill what runs in it. One that is gone or has ended is fine."""
+        import docker.errors
+
+        with _mapped(f"container {container[:12]}"):
+            try:
+                self._api.kill(container)
+            except docker.errors.APIError as error:
+                if error.status_code not in (404, 409):
+                    raise
+
     def ours(self) -> dict[str, str]:
         """Every container of any acidtest process, id -> owner label (images of ours carry an empty one)."""
         with _mapped("the list of containers"):

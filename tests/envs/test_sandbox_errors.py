@@ -140,7 +140,7 @@ def test_container_ended_from_outside(backend: docker.DockerBackend, bystander: 
 
     def end() -> None:
         if how == "kill":
-            backend.engine._api.kill(box.container)
+            backend.engine.kill(box.container)
         else:
             backend.engine.remove(box.container)
 

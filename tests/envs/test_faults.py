@@ -1,0 +1,81 @@
+"""The fault injector strikes on plan, counts what fired, and the sandboxes' errors stay typed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from acidtest.envs.errors import ConfigError, SandboxDied, SandboxError
+from acidtest.envs.faults import AT_OPEN, Fault, FaultPlan, FaultyBackend
+from acidtest.envs.protocols import ExecResult, SandboxSpec
+from acidtest.envs.sandboxes import docker, fake
+
+SPEC = SandboxSpec(image=None, workdir="/testbed")
+
+
+def storm(backend: FaultyBackend, rounds: int, command: str = "true") -> Counter[str]:
+    """Open, run, close; which error classes came out."""
+    seen: Counter[str] = Counter()
+    for _ in range(rounds):
+        try:
+            with backend.open(SPEC) as box:
+                assert box.exec(command, timeout_s=20).exit_code == 0
+                seen["fine"] += 1
+        except SandboxError as error:
+            seen[type(error).__name__] += 1
+    return seen
+
+
+def test_same_seed_same_faults() -> None:
+    plan = FaultPlan(seed=3, share={Fault.KILLED: 0.1, Fault.DISK_FULL: 0.1})
+    first, second = (FaultyBackend(fake.backend(), plan) for _ in range(2))
+    assert storm(first, 200) == storm(second, 200)
+    assert first.fired == second.fired
+    assert sum(first.fired.values()) > 20
+
+
+def test_every_kind_fires_up_to_its_ceiling() -> None:
+    backend = FaultyBackend(fake.backend(), FaultPlan.even(0.05, seed=1, at_most=3))
+    seen = storm(backend, 600)
+    assert backend.fired == {str(kind): 3 for kind in Fault}
+    assert seen["fine"] == 600 - 3 * (len(Fault) - 1), "slow ones do not fail"
+
+
+def test_a_struck_sandbox_stays_dead() -> None:
+    backend = FaultyBackend(
+        fake.backend(), FaultPlan(share={Fault.OOM_KILLED: 1}, at_most={Fault.OOM_KILLED: 1})
+    )
+    box = backend.open(SPEC)
+    for _ in range(2):
+        with pytest.raises(SandboxDied):
+            box.exec("true")
+
+
+def test_plan_file(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text("seed = 5\n[share]\nkilled = 0.5\n[at_most]\nkilled = 2\n")
+    assert FaultPlan.from_file(path) == FaultPlan(
+        seed=5, share={Fault.KILLED: 0.5}, at_most={Fault.KILLED: 2}
+    )
+    path.write_text("[share]\nmeteor = 0.5\n")
+    with pytest.raises(ConfigError, match="meteor"):
+        FaultPlan.from_file(path)
+    assert Fault.SLOW in AT_OPEN
+
+
+@pytest.mark.docker
+def test_real_containers_are_really_harmed(base_image: str) -> None:
+    share = {Fault.KILLED: 0.34, Fault.REMOVED: 0.33, Fault.AGENT_KILLED: 0.33}
+    backend = FaultyBackend(
+        docker.backend(spares=2), FaultPlan(seed=2, share=share, at_most=dict.fromkeys(share, 2))
+    )
+    try:
+        seen = storm(backend, 20, command="sleep 0.2")
+        assert seen["SandboxDied"] == sum(backend.fired.values()) == 6
+        assert seen["fine"] == 14
+        with backend.inner.open(SPEC) as box:
+            assert isinstance(box.exec("true"), ExecResult)
+    finally:
+        backend.close()
