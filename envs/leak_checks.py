@@ -43,6 +43,11 @@ HELD_BACK = (
     *EVALUATORS[:6],
     "expected_test_output.json",
 )
+UNTRACKED_HELD_BACK = (
+    f"for p in {' '.join(path for path in HELD_BACK if not path.startswith('/'))}; do "
+    f'[ -e "$p" ] && ! {GIT} ls-files --error-unmatch "$p" >/dev/null 2>&1 && echo "$p"; done; true'
+)
+"""Prints the known places inside the tree that are there and that git does not track."""
 _NAMES = "FAIL_TO_PASS|PASS_TO_PASS|GOLD|SOLUTION|ORACLE|HIDDEN_TEST|TEST_PATCH|EXPECTED_OUTPUT"
 _SECRETS = "_KEY=|TOKEN=|SECRET|PASSWORD|CREDENTIAL"
 _TEST_NAME = re.compile(r"\b(test\w{4,})")
@@ -156,11 +161,7 @@ def _git_checks() -> tuple[Check, ...]:
 
 def _file_checks() -> tuple[Check, ...]:
     outside = " ".join(path for path in HELD_BACK if path.startswith("/"))
-    inside = " ".join(path for path in HELD_BACK if not path.startswith("/"))
-    places = (
-        f"ls -1d {outside} 2>/dev/null\n"
-        f'for p in {inside}; do [ -e "$p" ] && ! {GIT} ls-files --error-unmatch "$p" >/dev/null 2>&1 && echo "$p"; done; true'
-    )
+    places = f"ls -1d {outside} 2>/dev/null\n{UNTRACKED_HELD_BACK}"
     writable = f'for p in {" ".join(EVALUATORS)}; do [ -w "$p" ] && echo "$p"; done; true'
     path = 'echo "$PWD/.venv/bin:$PATH" | tr : "\\n" | grep "^$PWD/" | while read -r d; do [ -w "$d" ] && ls -d "$d"; done'
     return (

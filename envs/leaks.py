@@ -16,8 +16,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .errors import TaskError
-from .leak_checks import HELD_BACK, LEAK, NOTICE, Check, image_checks, lines_in_prompt, task_checks
-from .protocols import Exec, ExecResult, Limits, SandboxBackend, SandboxSpec
+from .leak_checks import (
+    HELD_BACK,
+    LEAK,
+    NOTICE,
+    UNTRACKED_HELD_BACK,
+    Check,
+    image_checks,
+    lines_in_prompt,
+    task_checks,
+)
+from .protocols import Exec, ExecResult, Limits, Sandbox, SandboxBackend, SandboxSpec
 from .record import Record, digest_of
 from .task import Task
 
@@ -103,11 +112,13 @@ def cache_folder() -> Path:
 
 
 def hidden_paths(task: Task) -> tuple[str, ...]:
-    """What an episode removes: the task's `metadata["hidden_paths"]` and the known places of held-back files.
+    """What an episode removes: the task's `metadata["hidden_paths"]` and, in an image, the known places outside the tree.
 
-    Paths that the gold patch touches stay, and so do folders of that name that the tree itself tracks.
+    Without an image only paths inside the workdir are removed: such a sandbox may see this machine's files.
     """
-    named = tuple(str(path) for path in task.metadata.get("hidden_paths", ()))
+    named = [str(path) for path in task.metadata.get("hidden_paths", ())]
+    if task.image is None:
+        return tuple(p for p in named if not p.startswith(("/", "~")) and ".." not in p.split("/"))
     return tuple(dict.fromkeys((*named, *(p for p in HELD_BACK if p.startswith("/")))))
 
 
@@ -117,26 +128,39 @@ def shut_script(task: Task) -> str:
     Removes the held-back paths and every readable copy of the solution's distinctive line outside the tree; makes
     of the tree's repository one with a single commit (the same files tracked, no refs, reflog, stash, remotes,
     packed objects); removes another installed release of the project where the project still imports without it.
-    The environment can't be changed from inside: `blank_environment` says what to unset.
+    What the environment gives away is told by `leaking_environment`.
     """
-    globs = " ".join(path if "*" in path else shlex.quote(path) for path in hidden_paths(task))
+    if task.image is None:
+        return f"exec 2>/dev/null\n{_removal(hidden_paths(task))}{_FORGET}true\n"
+    installed = "grep -v -e /site-packages/ -e /dist-packages/ -e ^/usr/lib"
     copies = "\n".join(
-        f'{{ {check.command}\n}} | while read -r f; do rm -f -- "$f"; done'
+        f"{{ {check.command}\n}} | {installed} | xargs -r -d '\\n' rm -f --"
         for check in task_checks(task)
         if check.id == "L04"
     )
-    return f"exec 2>/dev/null\nrm -rf -- {globs}\n{_FORGET}{_ONE_RELEASE}{copies}\ntrue\n"
+    inside = f"{{ {UNTRACKED_HELD_BACK}; }} | xargs -r -d '\\n' rm -rf --\n"
+    return f"exec 2>/dev/null\n{_removal(hidden_paths(task))}{inside}{_FORGET}{_ONE_RELEASE}{copies}\ntrue\n"
 
 
-def blank_environment(report: LeakReport) -> dict[str, str]:
-    """Names of leaking variables, each mapped to "": pass them as `env` of every command of the episode."""
-    lines = [
-        line
-        for finding in report.findings
-        if finding.check == "L08"
-        for line in finding.evidence.splitlines()
-    ]
-    return {line.split("=", 1)[0]: "" for line in lines if "=" in line}
+def _removal(paths: Sequence[str]) -> str:
+    globs = " ".join(path if "*" in path else shlex.quote(path) for path in paths)
+    return f"rm -rf -- {globs}\n" if globs else ""
+
+
+def leaking_environment(sandbox: Sandbox, task: Task) -> dict[str, str]:
+    """Variables of a sandbox that name tests or the solution, each mapped to "".
+
+    Pass them as `env` of every command of an episode: an environment can't be changed from inside.
+    """
+    if task.image is None:
+        return {}
+    checks = [check for check in (*image_checks(), *task_checks(task)) if check.id == "L08"]
+    found: dict[str, str] = {}
+    for result in sandbox.script([Exec(command=check.command) for check in checks]):
+        if isinstance(result, ExecResult):
+            lines = result.output.decode("utf-8", "replace").splitlines()
+            found |= {line.split("=", 1)[0]: "" for line in lines if "=" in line}
+    return found
 
 
 def _audit(task: Task, backend: SandboxBackend, digest: str, shut: bool, limits: Limits | None) -> LeakReport:
@@ -203,17 +227,20 @@ def _read(path: Path) -> LeakReport | None:
 
 
 _FORGET = r"""
-if [ -e .git ] && command -v git >/dev/null; then
+if command -v git >/dev/null; then
   export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_DATE='2000-01-01T00:00:00Z'
   export GIT_COMMITTER_DATE="$GIT_AUTHOR_DATE" GIT_AUTHOR_NAME=task GIT_AUTHOR_EMAIL=task@localhost
   export GIT_COMMITTER_NAME=task GIT_COMMITTER_EMAIL=task@localhost
-  list=$(mktemp); ignore=$(mktemp)
-  git -c safe.directory='*' ls-files -z --cached > "$list"
-  cat .git/info/exclude > "$ignore"
-  git -c safe.directory='*' ls-files --others --directory | sed 's|^|/|' >> "$ignore"
+  list=$(mktemp); ignore=$(mktemp); had=no
+  if [ -e .git ]; then
+    had=yes
+    git -c safe.directory='*' ls-files -z --cached > "$list"
+    cat .git/info/exclude > "$ignore"
+    git -c safe.directory='*' ls-files --others --directory | sed 's|^|/|' >> "$ignore"
+  fi
   find . -name .git -prune -exec rm -rf {} +
   git init -q . && mkdir -p .git/info && cat "$ignore" >> .git/info/exclude
-  xargs -0 -n 500 git add -f --ignore-errors -- < "$list"
+  if [ "$had" = yes ]; then xargs -0 -r -n 500 git add -f --ignore-errors -- < "$list"; else git add -A; fi
   git commit -q --no-gpg-sign --no-verify -m task
   rm -f "$list" "$ignore"
 else

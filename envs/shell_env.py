@@ -1,14 +1,14 @@
 """`ShellEnv`: an agent works in a container of its own, then submits; the diff is graded in a fresh one.
 
-Leaks are shut before the first command: every `.git` is replaced by a repository with one commit, the paths in
-``metadata["hidden_paths"]`` are deleted, there is no network, and neither the trusted tests nor the solution were ever in there.
+Leaks are shut before the first command (`envs/leaks.py`): every `.git` is replaced by a repository with one commit, the paths in
+``metadata["hidden_paths"]`` and other readable copies of tests and solution are deleted, another installed release is removed,
+variables that name tests are blanked, there is no network.
 Nothing the agent leaves behind (processes, files outside the tree, hooks, configuration) reaches the grading container:
 only the text of changed source files does (`envs/extract.py`), and `verify` restores what is protected.
 """
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -16,22 +16,13 @@ from typing import Any
 
 from .errors import ConfigError, SandboxError
 from .extract import extract, list_tree, read_file
+from .leaks import leaking_environment, shut_script
 from .protocols import Exec, ExecResult, Limits, Sandbox, SandboxBackend, SandboxSpec
 from .spaces import clip
 from .task import Task
 from .task_env import StepResult, TaskEnv, unjudged
 
 SUBMIT = "submit"
-_ONE_COMMIT = """
-find . -name .git -prune -exec rm -rf {} +
-if command -v git >/dev/null 2>&1; then
-  export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_DATE='2000-01-01T00:00:00Z'
-  export GIT_COMMITTER_DATE="$GIT_AUTHOR_DATE" GIT_AUTHOR_NAME=task GIT_AUTHOR_EMAIL=task@localhost
-  export GIT_COMMITTER_NAME=task GIT_COMMITTER_EMAIL=task@localhost
-  git init -q . && git add -A && git commit -q --no-gpg-sign -m task
-fi >/dev/null 2>&1
-true
-"""
 
 
 class ShellEnv(TaskEnv):
@@ -85,6 +76,7 @@ class ShellEnv(TaskEnv):
         self._stack = ExitStack()
         self._sandbox: Sandbox | None = None
         self._before: dict[str, str] = {}
+        self._blank: dict[str, str] = {}
         self._steps, self._until = 0, 0.0
 
     @property
@@ -116,9 +108,8 @@ class ShellEnv(TaskEnv):
                 f"A shell episode in a sandbox with isolation {sandbox.isolation!r} would hand out this machine.",
                 mend="Use docker, install bubblewrap, or say allow_unisolated=True.",
             )
-        hidden = [str(path) for path in task.metadata.get("hidden_paths", ())]
-        shut = "".join(f"rm -rf -- {shlex.quote(path)}\n" for path in hidden) + _ONE_COMMIT
-        sandbox.script([Exec(command=shut, timeout_s=300.0)])
+        sandbox.script([Exec(command=shut_script(task), timeout_s=300.0)])
+        self._blank = leaking_environment(sandbox, task)
         self._before = list_tree(sandbox)
         self._sandbox = sandbox
 
@@ -138,7 +129,12 @@ class ShellEnv(TaskEnv):
         assert self._sandbox is not None
         left = self._until - self._clock()
         limit = max(0.1, min(self.command_timeout_s, left))
-        op = Exec(command=command.replace("\0", ""), timeout_s=limit, output_bytes=8 * self.obs_chars)
+        op = Exec(
+            command=command.replace("\0", ""),
+            timeout_s=limit,
+            output_bytes=8 * self.obs_chars,
+            env=self._blank,
+        )
         (result,) = self._sandbox.script([op])
         assert isinstance(result, ExecResult)
         info = self.task_info(task) | {
