@@ -39,6 +39,7 @@ class Plan:
     requirements: tuple[str, ...] = ()
     pythonpath: str = TREE
     env: Mapping[str, str] = field(default_factory=dict)
+    task_id: str = ""
 
     @property
     def requirements_digest(self) -> str:
@@ -80,6 +81,7 @@ def _of_row(row: Mapping[str, str], path: Path) -> Plan:
         )
     return Plan(
         name=image_name(row["instance_id"]),
+        task_id=row["instance_id"],
         tree=Tree(pypi=f"{row['pypi_name']}=={row['sdist_version']}"),
         requirements=tuple(part.strip() for part in row["requirements"].split(";") if part.strip()),
         pythonpath=TREE + (found[1] or ""),

@@ -79,7 +79,7 @@ def _unpacked(path: Path) -> bytes:
     with tarfile.open(fileobj=out, mode="w") as made:
         for name, mode, data in _members(path):
             _, _, inner = name.partition("/")
-            if not inner or inner.startswith("/") or ".." in inner.split("/"):
+            if not inner or name.startswith("/") or inner.startswith("/") or ".." in inner.split("/"):
                 continue
             info = tarfile.TarInfo(inner)
             info.size, info.mode = len(data), 0o755 if mode & 0o100 else 0o644
@@ -112,7 +112,7 @@ def _folder(folder: Path) -> bytes:
     return out.getvalue()
 
 
-def tree_digest(data: bytes) -> str:
+def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:12]
 
 

@@ -18,7 +18,7 @@ from ..envs.images import TREE, VENV
 from ..envs.protocols import Exec, ExecResult, Limits, SandboxSpec
 from ..envs.sandboxes import docker
 from .image_plan import Plan
-from .image_sources import archive, pip_environment
+from .image_sources import archive, digest, pip_environment
 
 Tell = Callable[[str], None]
 LIMITS = Limits(memory_mib=8192, cpus=0, pids=2048, tmpfs_mib=4096)
@@ -81,11 +81,12 @@ class Builder:
 
     def _tree_layer(self, plan: Plan) -> tuple[str, bool]:
         base, _ = self._requirements_layer(plan)
-        name = f"acidtest/layer.tree:{self._key(plan.tree_digest)}"
+        data = archive(plan.tree) if plan.tree.folder else b""
+        name = f"acidtest/layer.tree:{self._key(plan.tree_digest + (digest(data) if data else ''))}"
         if not self.force and self._backend.engine.image(name):
             return name, False
         self.tell(f"tree {plan.tree}")
-        data = archive(plan.tree)
+        data = data or archive(plan.tree)
         with self._box(base) as box:
             box.write({"/scratch/tree.tar": data})
             _run(box, COMMIT.format(tree=TREE, venv=VENV), str(plan.tree))

@@ -160,6 +160,12 @@ class Engine:
             return None
         return found
 
+    def history(self, name: str) -> list[tuple[str, int, int]]:
+        """Steps that made an image, oldest first: (command, time, bytes)."""
+        with _mapped(f"image {name}", image=name):
+            found = self._api.history(name)
+        return [(str(step["CreatedBy"]), int(step["Created"]), int(step["Size"])) for step in reversed(found)]
+
     def info(self) -> dict[str, Any]:
         with _mapped("engine"):
             return {**self._api.info(), "Version": self._api.version()}
