@@ -1,11 +1,12 @@
 """Prime Intellect's `verifiers` (v1 API): a Taskset over curated tasks. Written against verifiers 0.4.
 
     vf-validate acidtest-verifiers --taskset.source toy --runtime.type subprocess
-    vf-eval acidtest-verifiers --env.taskset.source toy --env.agent.harness.id null …
+    vf-eval acidtest-verifiers --env.taskset.source toy --env.agent.runtime.type subprocess -m MODEL …
 
 `acidtest_verifiers` is the top-level module that their loader needs (a dotted id does not resolve there). The model answers in text;
 the patch is read from its last reply and verified on this machine, not in their runtime. A masked score raises, which marks the rollout
-as failed instead of paying 0. `trace.info["acidtest"]` has outcome, incident, kind, both rewards and the audit's flags.
+as failed instead of paying 0. `OneReplyHarness`, the default for these tasks, asks the model once and installs nothing; any of their harnesses
+works too. `trace.info["acidtest"]` has outcome, incident, kind, both rewards and the audit's flags.
 
 This module imports *their* `verifiers`; our folder of that name is `acidtest.verifiers` and has no ``__init__.py`` on purpose.
 """
@@ -17,6 +18,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import verifiers.v1 as vf
+from openai import AsyncOpenAI
+from verifiers.v1.runtimes import ProgramResult
 
 from ..envs.patch import Patch
 from .curate import TaskList, load_tasks
@@ -126,6 +129,37 @@ class AcidTaskset(vf.Taskset[AcidTask, AcidConfig]):  # type: ignore[misc]
             yield made
 
 
+class OneReplyConfig(vf.HarnessConfig):  # type: ignore[misc]
+    """No options of its own."""
+
+
+class OneReplyHarness(vf.Harness[OneReplyConfig]):  # type: ignore[misc]
+    """One question, one answer, asked from this process (runtime ``subprocess``): no tools, no program to install."""
+
+    APPENDS_SYSTEM_PROMPT = True
+    EXECUTES_CODE = False
+    NEEDS_CONTAINER = False
+
+    async def launch(
+        self,
+        ctx: Any,
+        trace: Any,
+        runtime: Any,
+        endpoint: str,
+        secret: str,
+        mcp_urls: dict[str, str],
+        data: Any,
+        tool_interception_url: str | None = None,
+    ) -> ProgramResult:
+        system, prompt = self.resolve_prompt(data)
+        asked = prompt if isinstance(prompt, str) else data.prompt_text
+        messages: list[Any] = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": asked or ""})
+        async with AsyncOpenAI(base_url=endpoint, api_key=secret, max_retries=0) as client:
+            await client.chat.completions.create(model=ctx.model, messages=messages)
+        return ProgramResult(exit_code=0, stdout="", stderr="")
+
+
 _SERVING: dict[str, Scorer] = {}
 _LOCK = threading.Lock()
 
@@ -152,4 +186,4 @@ def close() -> None:
             _SERVING.popitem()[1].close()
 
 
-__all__ = ["AcidTaskset"]
+__all__ = ["AcidTaskset", "OneReplyHarness"]

@@ -67,12 +67,14 @@ async def compute_score(
     source: str = "toy",
     tries: int = 2,
     incidents: Any = None,
+    reward_router_address: Any = None,
+    reward_model_tokenizer: Any = None,
     **options: Any,
 ) -> dict[str, Any]:
     """``{"score": float, …}`` for one sample; the extra keys land in verl's reward_extra_info.
 
     ground_truth: the task id. source and further options: of `load_tasks` and `Scorer` (in ``reward_kwargs``).
-    Raises InvalidReward when there is no verdict after `tries`.
+    reward_router_address, reward_model_tokenizer: passed by verl, not used. Raises InvalidReward when there is no verdict after `tries`.
     """
     scorer = await asyncio.to_thread(scorer_of, source, incidents, **options)
     step = (extra_info or {}).get("global_step")

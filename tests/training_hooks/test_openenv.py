@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
 import threading
 import time
@@ -17,9 +19,8 @@ from acidtest.envs.errors import SandboxDied
 from acidtest.envs.scripted import ScriptedVerifier
 from acidtest.training_hooks.incidents import open_log
 
-pytest.importorskip("openenv.core", reason="openenv-core is not installed")
-
 pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("openenv") is None, reason="openenv-core is not installed"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:websockets"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:uvicorn"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:openenv"),
@@ -127,6 +128,4 @@ def test_the_manifest_names_the_application(tmp_path: Path) -> None:
     text = (tmp_path / "openenv.yaml").read_text()
     assert "port: 8123" in text
     module, _, name = text.split("app: ")[1].split("\n")[0].partition(":")
-    import importlib
-
     assert callable(getattr(importlib.import_module(module), name))
