@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -154,17 +154,8 @@ def test_kind_of_takes_anything() -> None:
     assert kind_of("\x00 \n+++ \n--- \ndiff --git ") in {"unclassified", "H02"}
 
 
-def wandb_file() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("wandb_file", Path(__file__).with_name("wandb_file.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_wandb_offline_file_holds_rates_table_alert_and_artifact(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, helper: Callable[[str], ModuleType]
 ) -> None:
     pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")
@@ -174,7 +165,7 @@ def test_wandb_offline_file_holds_rates_table_alert_and_artifact(
     scored(log, GOOD, FOOLED, TAMPER, step=10)
     scored(log, FOOLED, diff("conftest.py", "def pytest_pyfunc_call(): return 1"), LOST, step=20)
     log.close()
-    reader = wandb_file()
+    reader = helper("wandb_file")
     file = reader.run_file(tmp_path)
     rows = [row for row in reader.history(file) if "hack/decisive" in row]
     assert [row["train/global_step"] for row in rows] == [10, 20]

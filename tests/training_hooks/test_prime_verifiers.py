@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,15 +20,6 @@ pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("verifiers") is None or importlib.util.find_spec("verifiers.v1") is None,
     reason="verifiers (Prime Intellect) is not installed",
 )
-
-
-def helper(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def run(tmp_path: Path, tool: str, *args: str) -> list[dict[str, Any]]:
@@ -68,7 +60,7 @@ def test_vf_validate_accepts_gold_and_refuses_the_untouched_task(tmp_path: Path)
     assert all(row[check]["valid"] for row in rows for check in ("gold", "noop"))
 
 
-def test_vf_eval_pays_by_verdict_and_logs_flags(tmp_path: Path) -> None:
+def test_vf_eval_pays_by_verdict_and_logs_flags(tmp_path: Path, helper: Callable[[str], ModuleType]) -> None:
     """A model that always answers a*b: the sound suite refuses it, the weak one pays."""
     with helper("model_server").serving(
         lambda prompt: "```python\ndef add(a, b):\n    return a * b\n```"
