@@ -29,7 +29,7 @@ CONFIG_NAMES = {
     "usercustomize.py": "start-up file",
 }
 TEST_FILE = re.compile(r"(?:test_[^/]*|[^/]*_test|tests)\.pyi?\Z")
-TEST_FOLDER = re.compile(r"(?:^|/)tests?/|^testing/")
+TEST_FOLDER = re.compile(r"(?:^|/)tests/|^test/|^testing/")
 ENVIRONMENT = re.compile(
     r"(?:^|/)(?:\.?venv|env|site-packages|dist-packages|__pycache__|[^/]*\.(?:dist|egg)-info)/"
 )
@@ -64,10 +64,10 @@ def why_protected(path: str, task: Task, suite: Suite, test_paths: Iterable[str]
     path: relative to the workdir. test_paths: files that the suite's trusted tests stand in.
     """
     name = path.rsplit("/", 1)[-1]
-    if path in suite.test_files or path in set(test_paths):
-        return "test file of the suite"
-    if suite.added is not None and path in suite.added.test_files:
-        return "added test file"
+    added = suite.added.test_files if suite.added is not None else {}
+    for trusted in (*suite.test_files, *test_paths, *added):
+        if path == trusted or path.startswith(trusted + "/") or trusted.startswith(path + "/"):
+            return "test file of the suite"
     if any(fnmatchcase(path, pattern) for pattern in task.protected_paths):
         return "protected by the task"
     if name in CONFIG_NAMES:

@@ -18,7 +18,7 @@ class Pytest:
     name = "pytest"
 
     def invocation(self, command: str, *, seed: int | None = None) -> Invocation:
-        env = seeded(seed, {"PYTEST_ADDOPTS": "-p acid_pytest --tb=short"})
+        env = seeded(seed, {"PYTEST_ADDOPTS": "-p acid_pytest --tb=native"})
         return Invocation(command=on_path(command), env=env, files=helpers("acid_channel", "acid_pytest"))
 
     def parse(self, result: ExecResult) -> Report:
