@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from . import grade as grading
-from .defence import Defence
+from .defence import STRICT, Defence
 from .diff_policy import Plan, plan
 from .patch import Patch
 from .prepared import Prepared
+from .probe import may_define_a_class, sort_alarms
 from .protocols import IdMap, Limits, SandboxBackend, SandboxSpec
 from .reference import Reference
 from .run import Status, SuiteRun
@@ -35,6 +36,7 @@ class Case:
     reference: Reference | None
     planned: Plan
     seed: int = 0
+    gold_alarms: Callable[[], frozenset[str]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +81,7 @@ class Judge:
         defence: Defence,
         prepared: Prepared,
         reference: Reference | None,
+        gold_alarms: Callable[[], frozenset[str]] | None = None,
     ) -> Verdict:
         """Raises SandboxError and TaskError; everything that the submission does is in the Verdict."""
         started = time.perf_counter()
@@ -92,6 +95,7 @@ class Judge:
             reference=reference,
             planned=planned,
             seed=self.seed,
+            gold_alarms=gold_alarms,
         )
         if planned.rejected:
             return _rejected(case, planned.rejected, started)
@@ -101,6 +105,9 @@ class Judge:
         examined = Examined(outcome=ran.claim)
         if ran.claim is Outcome.RESOLVED and defence.accounting and defence.beacons:
             examined = self._examine(case, ran)
+        if examined.outcome is Outcome.RESOLVED and defence.accounting and defence.probe:
+            if may_define_a_class(planned.added_text):
+                examined = self._probe(case, examined)
         return _verdict(case, ran, examined, started)
 
     def _real(self, case: Case) -> Ran:
@@ -154,6 +161,32 @@ class Judge:
             notice = Notice(kind="untwinable", detail="no expected test can be told to fail")
             return Examined(outcome=Outcome.RESOLVED, notices=(notice,))
         return self._twin(case, choice, with_added=bool(added_keys))
+
+    def _probe(self, case: Case, before: Examined) -> Examined:
+        """The comparison probe on a claimed pass that the other layers let through; gold's own alarms do not count."""
+        started = time.perf_counter()
+        alarms = self.alarms(case.task, case.planned, case.prepared)
+        golds: frozenset[str] = frozenset()
+        if alarms and case.gold_alarms is not None:
+            golds = case.gold_alarms()
+        proofs, others = sort_alarms(alarms, golds, case.planned.paths)
+        return replace(
+            before,
+            outcome=Outcome.TAMPERED if proofs else before.outcome,
+            evidence=before.evidence + tuple(proofs[:5]),
+            notices=before.notices + tuple(Notice(kind="probe", detail=text) for text in others[:5]),
+            seconds={**before.seconds, "probe": time.perf_counter() - started},
+        )
+
+    def alarms(self, task: Task, planned: Plan, prepared: Prepared) -> list[Mapping[str, object]]:
+        """Probe alarms of one submission on the original and the added tests."""
+        with self.backend.open(SandboxSpec.of(task, self.limits)) as sandbox:
+            seen = run_job(sandbox, planned, prepared.original.probe_job(STRICT), STRICT)
+            found = list(seen.report.alarms)
+            if prepared.added is not None:
+                more = run_job(sandbox, Plan(), prepared.added.probe_job(STRICT), STRICT)
+                found += [{**alarm, "key": f"added {alarm.get('key')}"} for alarm in more.report.alarms]
+        return found
 
     def _twin(self, case: Case, choice: Choice, *, with_added: bool) -> Examined:
         """Run the twin, once more when it is not clean; a pass whose tail was told to fail is proof at once."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from .beacons import rewrite
 from .defence import Defence
 from .diff_policy import touched
 from .frameworks import framework_of
+from .inside import source
+from .probe import rewrite_comparisons
 from .protocols import Framework, Limits, SandboxBackend
 from .resolve_suite import TrustedFiles, added_files, resolve
 from .run_suite import Job
@@ -47,6 +50,20 @@ class Part:
             timeout_s=self.timeout_s,
             seed=seed,
         )
+
+    def probe_job(self, defence: Defence) -> Job:
+        """The same command on the test sources with probed comparisons (and no tails)."""
+        return replace(
+            self.job(defence, files=self.with_probe), helpers={"lib/acid_probe.py": source("acid_probe")}
+        )
+
+    @cached_property
+    def with_probe(self) -> dict[str, bytes]:
+        """path -> content with probed comparisons, for the files that carry tails."""
+        files = dict(self.plain)
+        for number, path in enumerate(sorted({path for path, _ in self.keys.values()})):
+            files[path] = rewrite_comparisons(self.trusted.sources[path], f"p{number}")[0].encode()
+        return files
 
     def static_keys(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """Executed id -> its body's key, for ids of the form `path::Class::name[param]` that can be read off."""
@@ -103,10 +120,10 @@ def _part(
     uncovered: list[str] = []
     with_tails = dict(trusted.files)
     open_to_gold = touched(task.gold_patch)
-    for number, (path, source) in enumerate(sorted(trusted.sources.items())):
+    for number, (path, text) in enumerate(sorted(trusted.sources.items())):
         if path.endswith("conftest.py") or (path in open_to_gold and path not in trusted.files):
             continue
-        new = rewrite(source, f"{prefix}{number}")
+        new = rewrite(text, f"{prefix}{number}")
         if new.problem:
             problems[path] = new.problem
         uncovered += [f"{path}::{name}" for name in new.uncovered]

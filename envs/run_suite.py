@@ -11,7 +11,6 @@ from .diff_policy import Plan, apply_op, disagreement
 from .errors import SandboxDied
 from .protocols import Channel, Exec, ExecResult, Framework, Op, Report, Sandbox, Write
 from .run import SuiteRun
-from .task import Task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +24,8 @@ class Job:
     env: Mapping[str, str] = field(default_factory=dict)
     timeout_s: float = 300.0
     seed: int | None = None
+    helpers: Mapping[str, bytes] = field(default_factory=dict)
+    """More files for the scratch folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +39,6 @@ class Observation:
     report: Report
     rejected: str = ""
     patch_s: float = 0.0
-
-
-def job_of(task: Task, framework: Framework, command: str, env: Mapping[str, str], **more: object) -> Job:
-    return Job(command=command, framework=framework, env=env, timeout_s=task.timeout_s, **more)  # type: ignore[arg-type]
 
 
 def run_job(
@@ -72,7 +69,7 @@ def run_job(
 def run_ops(sandbox: Sandbox, job: Job, replies: Mapping[str, str] | None = None) -> list[Op]:
     """The ops that place trusted files and run the command; the command is the last."""
     call = job.framework.invocation(job.command, seed=job.seed)
-    files = {f"{sandbox.scratch}/{name}": data for name, data in call.files.items()}
+    files = {f"{sandbox.scratch}/{name}": data for name, data in {**call.files, **job.helpers}.items()}
     ops: list[Op] = [Write(files={**job.files, **files})]
     if job.deleted:
         ops.append(Exec(command=f"rm -rf -- {' '.join(shlex.quote(path) for path in job.deleted)}"))

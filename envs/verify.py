@@ -11,17 +11,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
 from . import sandboxes
 from .calibrate import Calibration, Calibrator, Flag, broken_suite
 from .defence import STRICT, Defence, defence_of
+from .diff_policy import plan
 from .errors import SandboxError, TaskError, UnknownName
 from .judge import Judge
 from .ledger import RUNNER_VERSION, Ledger
 from .patch import Patch
 from .prepared import Part, Prepared, added_part, original_part
+from .probe import identity
 from .protocols import Limits, SandboxBackend
 from .record import digest_of
 from .reference import Reference
@@ -63,6 +66,7 @@ class Verifier:
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
         self._parts: dict[str, Part] = {}
+        self._alarms: dict[str, frozenset[str]] = {}
         self._calibrations: dict[str, Calibration] = {}
         self._references: dict[str, Reference | None] = {}
 
@@ -125,7 +129,17 @@ class Verifier:
     def _judge(self, task: Task, patch: Patch, suite: Suite, defence: Defence) -> Verdict:
         prepared = self.prepared(task, suite)
         reference = self.reference(task, suite) if defence.accounting else None
-        return self._judges.judge(task, patch, suite, defence, prepared, reference)
+        alarms = partial(self._gold_alarms, task, suite, prepared) if task.gold_patch.strip() else None
+        return self._judges.judge(task, patch, suite, defence, prepared, reference, alarms)
+
+    def _gold_alarms(self, task: Task, suite: Suite, prepared: Prepared) -> frozenset[str]:
+        """Identities of the probe alarms that gold raises itself: looked up when a submission raises any."""
+        key = self._suite_key(task, suite)
+        with self._lock_of("a" + key):
+            if key not in self._alarms:
+                planned = plan(task, Patch(task.gold_patch), suite, STRICT, prepared.paths)
+                self._alarms[key] = frozenset(map(identity, self._judges.alarms(task, planned, prepared)))
+            return self._alarms[key]
 
     def _calibrate(self, task: Task) -> Calibration:
         suite = task.suite.original

@@ -63,6 +63,7 @@ def main(arguments: Any) -> int:
         wanted = set(arguments[1].split(","))
         arguments = arguments[2:]
     _send("n", "plain", sys.version.split()[0])
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     jobs = []
     broken = False
     for path in arguments:
