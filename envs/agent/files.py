@@ -18,10 +18,18 @@ def parts_of(path: "str") -> "list[str]":
     return [part for part in full.split("/") if part]
 
 
+def open_up(name: "str", folder: "int") -> "None":
+    """Give its owner (us) back the rights on a folder that a command may have taken away."""
+    mode = os.lstat(name, dir_fd=folder).st_mode
+    if stat.S_ISDIR(mode) and mode & 0o700 != 0o700:
+        os.chmod(name, stat.S_IMODE(mode) | 0o700, dir_fd=folder)
+
+
 def remove(name: "str", folder: "int") -> "None":
     if not stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
         os.unlink(name, dir_fd=folder)
         return
+    open_up(name, folder)
     inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
     try:
         for child in os.listdir(inner):
@@ -36,6 +44,8 @@ def enter(folder: "int", name: "str", top: "bool") -> "int":
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
     for _ in range(3):
         try:
+            if not top:
+                open_up(name, folder)
             return os.open(name, flags, dir_fd=folder)
         except FileNotFoundError:
             os.mkdir(name, 0o755, dir_fd=folder)

@@ -41,8 +41,12 @@ def serve() -> "None":
         for op in receive()["ops"]:
             try:
                 result = handlers[op["op"]](op)
-            except OSError as error:
-                result = {"error": [error.errno, error.filename or op["op"], str(error)]}
+            except Exception as error:
+                number, name = (
+                    getattr(error, "errno", None) or 0,
+                    getattr(error, "filename", None) or op["op"],
+                )
+                result = {"error": [number, str(name), "%s: %s" % (type(error).__name__, error)]}
             results.append(result)
             if "error" in result or (op.get("check") and result["exit_code"] != 0):
                 break
@@ -56,12 +60,12 @@ def main() -> "None":
     STATE["in"] = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 100)
     STATE["out"] = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 100)
     null = os.open("/dev/null", os.O_RDWR)
-    STATE["wake"], wake_w = os.pipe()
+    STATE["wake"], STATE["poke"] = os.pipe()
     os.set_blocking(STATE["wake"], False)
-    os.set_blocking(wake_w, False)
+    os.set_blocking(STATE["poke"], False)
     set_signals(signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    signal.set_wakeup_fd(wake_w)
+    signal.set_wakeup_fd(STATE["poke"])
     os.umask(0o022)
     send({"hello": {"pid": os.getpid(), "python": list(sys.version_info[:3]), "protected": protected}})
     for fd in (0, 1, 2):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from acidtest.envs.errors import ConfigError, SandboxDied, UnknownName
+from acidtest.envs.errors import ConfigError, SandboxDied, SandboxError, UnknownName
 from acidtest.envs.protocols import (
     Channel,
     Exec,
@@ -214,6 +214,29 @@ def test_write_keeps_the_executable_bit_and_breaks_hard_links(box: Sandbox) -> N
     assert box.read("dir") == b"now a file"
 
 
+def test_write_gets_through_folders_that_were_shut(box: Sandbox) -> None:
+    box.exec(
+        "mkdir -p shut/in; echo old > shut/in/f; chmod 000 shut/in shut; mkdir -p full/in; chmod 000 full/in"
+    )
+    box.write({"shut/in/f": b"new", "full": b"a file"})
+    assert box.read("shut/in/f") == b"new"
+    assert box.read("full") == b"a file"
+
+
+def test_a_path_that_cannot_be_is_an_error_not_the_end(box: Sandbox) -> None:
+    for path in ("a\0b", "/", "x" * 300):
+        with pytest.raises(SandboxError):
+            box.write({path: b""})
+    assert box.exec("echo on").output == b"on\n"
+
+
+def test_a_storm_of_orphans_does_not_stop_the_clock(box: Sandbox) -> None:
+    storm = "while :; do (sh -c 'exit 0' &) ; (sh -c 'exit 0' &); done"
+    start = time.monotonic()
+    assert run(box, storm, timeout_s=1).timed_out
+    assert time.monotonic() - start < 8
+
+
 def test_read_takes_regular_files_only(box: Sandbox) -> None:
     box.exec("mkfifo pipe; ln -s a/b.txt link")
     found = box.script([Read(path="pipe"), Read(path="link"), Read(path="a"), Read(path="/dev/zero")])
@@ -285,7 +308,7 @@ def test_hundred_scripts_cost_no_descriptors(real: SandboxBackend) -> None:
         for _ in range(100):
             box.script([])
         assert (time.monotonic() - start) / 100 < 0.05
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(os.listdir("/proc/self/fd")) <= before + 4, "spares may be on their way"
 
 
 def test_the_agent_is_python_36() -> None:
