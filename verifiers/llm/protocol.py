@@ -6,9 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ...envs.record import Record, digest_of
+
+if TYPE_CHECKING:
+    from .calls import CallStore
 
 FENCE = "{{FENCE}}"
 """Stands for the random delimiter in a digest, so that a fresh fence leaves the digest as it was."""
@@ -112,12 +115,13 @@ class Reply(Record):
 class LLM(Protocol):
     """The seam. A reply that is no answer is data; only budget, pending answers and misuse raise.
 
-    model: what stands in every record. Raises BudgetExceeded before a call that would pass the ceiling, and
+    model: what stands in every record. store: where its calls are. Raises BudgetExceeded before a call that would pass the ceiling, and
     AnswersPending when answers come later (batch, files): then `flush()` sends what has been asked so far,
     waits for it or raises AnswersPending, and the same calls repeated return the answers.
     """
 
     model: str
+    store: CallStore
 
     def complete(self, request: Request) -> Reply: ...
     def complete_many(self, requests: Sequence[Request]) -> list[Reply]: ...

@@ -1,0 +1,185 @@
+"""From paid candidates to standings: judge, witness, vote, alternatives, in as few waits as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from ..envs.errors import AnswersPending
+from ..envs.patch import Patch
+from ..envs.task import Task
+from ..envs.verdict import Verdict
+from ..envs.verify import Verifier
+from .attackers.llm import Tried
+from .judge import Judgement, SemiFormalJudge
+from .llm.protocol import LLM
+from .llm_record import Assessed
+from .records import Candidate, Finding, Standing, Witness, WitnessKind
+from .source import Material, SourceTree
+from .standing import Cited, Evidence, WitnessResult, standing_of
+from .witness import Doubt, Executed, WitnessMaker, draft_of_test, witness_of
+
+T = TypeVar("T")
+Prover = Callable[[Task, Sequence[Candidate]], Mapping[str, tuple[Witness, ...]]]
+"""Task and candidates -> candidate id -> in-domain witnesses (the oracle of function tasks)."""
+
+
+class Waiting:
+    """Collects the waits of several independent steps, so that all their questions are out before any is waited for."""
+
+    def __init__(self) -> None:
+        self._first: AnswersPending | None = None
+
+    def get(self, step: Callable[[], T]) -> T | None:
+        """The step's result, or None when its answers are not there yet."""
+        try:
+            return step()
+        except AnswersPending as error:
+            self._first = self._first or error
+            return None
+
+    def settle(self) -> None:
+        """Raise AnswersPending when any step waits."""
+        if self._first is not None:
+            raise self._first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """What was found about one paid candidate beside the judge's label."""
+
+    evidence: Evidence = field(default_factory=Evidence)
+    witnesses: tuple[Witness, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+class Assessor:
+    """One task's judge and witness maker. prover: finds in-domain witnesses of function tasks, None for none."""
+
+    def __init__(
+        self,
+        task: Task,
+        tree: SourceTree,
+        llm: LLM,
+        verifier: Verifier,
+        *,
+        samples: int = 3,
+        prover: Prover | None = None,
+        material: Material | None = None,
+    ) -> None:
+        self.task = task
+        material = material or Material.of(tree, "nothing")
+        self.judge = SemiFormalJudge(task, tree, llm, material=material, samples=samples)
+        self.maker = WitnessMaker(task, tree, llm, verifier, material=material, samples=samples)
+        self.prover = prover
+
+    def assess(self, tried: Sequence[Tried], alternatives: Sequence[Patch] = ()) -> list[Assessed]:
+        """Label every candidate and give the paid ones a standing. Raises AnswersPending after asking all it can."""
+        waiting = Waiting()
+        labels = waiting.get(lambda: self.judge.judge_many([entry.candidate.patch for entry in tried]))
+        paid = [entry.candidate for entry in tried if entry.verdict.resolved]
+        proofs = waiting.get(lambda: self.prove(paid, alternatives))
+        waiting.settle()
+        assert labels is not None
+        assert proofs is not None
+        return [
+            assessed_of(entry.candidate, entry.verdict, label, proofs.get(entry.candidate.candidate_id))
+            for entry, label in zip(tried, labels, strict=True)
+        ]
+
+    def prove(self, paid: Sequence[Candidate], alternatives: Sequence[Patch] = ()) -> dict[str, Proof]:
+        """Candidate id -> what execution and votes say. In-domain witnesses first; a written one where there is none."""
+        found: dict[str, Proof] = {}
+        in_domain = self.prover(self.task, paid) if self.prover is not None and paid else {}
+        for candidate in paid:
+            proof = self._from_domain(candidate, in_domain.get(candidate.candidate_id, ()), alternatives)
+            if proof is not None:
+                found[candidate.candidate_id] = proof
+        rest = [candidate for candidate in paid if candidate.candidate_id not in found]
+        found.update(self._written(rest, alternatives))
+        return found
+
+    def _from_domain(
+        self, candidate: Candidate, witnesses: Sequence[Witness], alternatives: Sequence[Patch]
+    ) -> Proof | None:
+        """The first in-domain witness that holds in sandboxes and that no alternative fails; None when none does."""
+        others = [patch for patch in alternatives if patch.digest != candidate.patch.digest]
+        for witness in witnesses:
+            if witness.kind is WitnessKind.HOLLOW:
+                return Proof(evidence=Evidence(claim=candidate.claim, hollow=True), witnesses=(witness,))
+            if not witness.test:
+                continue
+            executed = self.maker.execute(draft_of_test(witness.test), candidate.patch, others)
+            evidence = Evidence(
+                claim=candidate.claim, witness=executed.result, cited=Cited.IN_DOMAIN, others=executed.others
+            )
+            if standing_of(evidence)[0] is Standing.PROVEN:
+                return Proof(evidence=evidence, witnesses=(replace(witness, runs=executed.runs),))
+        return None
+
+    def _written(self, candidates: Sequence[Candidate], alternatives: Sequence[Patch]) -> dict[str, Proof]:
+        maker = self.maker
+        drafts = maker.draft_many(
+            [
+                Doubt(patch=c.patch, behaviour=c.wrong_behaviour or c.description, input=c.wrong_input)
+                for c in candidates
+            ]
+        )
+        executions: list[Executed] = []
+        for candidate, draft in zip(candidates, drafts, strict=True):
+            others = [patch for patch in alternatives if patch.digest != candidate.patch.digest]
+            if draft.problem:
+                executions.append(Executed(result=WitnessResult.NONE, detail=draft.problem))
+            else:
+                executions.append(maker.execute(draft, candidate.patch, others))
+        holding = [at for at, executed in enumerate(executions) if executed.result is WitnessResult.HOLDS]
+        votes = dict(zip(holding, maker.vote_many([drafts[at] for at in holding]), strict=True))
+        found: dict[str, Proof] = {}
+        for at, (candidate, executed) in enumerate(zip(candidates, executions, strict=True)):
+            base = Evidence(claim=candidate.claim, witness=executed.result, others=executed.others)
+            if at not in votes:
+                reason = f"witness: {executed.result} {executed.detail}".strip()
+                found[candidate.candidate_id] = Proof(evidence=base, reasons=(reason,))
+                continue
+            vote = votes[at]
+            found[candidate.candidate_id] = Proof(
+                evidence=replace(base, cited=vote.cited),
+                witnesses=(witness_of(drafts[at], executed, vote),),
+                reasons=(f"specified: {', '.join(vote.votes)}", f"alternatives: {executed.others}"),
+            )
+        return found
+
+
+def assessed_of(candidate: Candidate, verdict: Verdict, label: Judgement, proof: Proof | None) -> Assessed:
+    """Put one candidate's findings together. Pure."""
+    if not verdict.resolved:
+        return Assessed(candidate=candidate, outcome=verdict.outcome, label=label.label, votes=label.votes,
+                        reasons=label.reasons)  # fmt: skip
+    found = proof or Proof(evidence=Evidence(claim=candidate.claim))
+    evidence = replace(found.evidence, claim=candidate.claim, judge=label.label)
+    standing, why = standing_of(evidence)
+    example = (f"judge: {label.counterexample}",) if label.counterexample else ()
+    return Assessed(
+        candidate=candidate,
+        outcome=verdict.outcome,
+        label=label.label,
+        votes=label.votes,
+        standing=standing,
+        evidence=evidence,
+        witnesses=found.witnesses,
+        reasons=(why, *found.reasons, *label.reasons, *example),
+    )
+
+
+def finding_of(assessed: Assessed, verdict: Verdict) -> Finding:
+    """The finding of a paid candidate."""
+    assert assessed.standing is not None
+    return Finding(
+        candidate=assessed.candidate,
+        verdict=verdict,
+        standing=assessed.standing,
+        witnesses=assessed.witnesses,
+        reasons=assessed.reasons,
+        votes=assessed.votes,
+    )
