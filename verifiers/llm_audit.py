@@ -23,7 +23,7 @@ from .judge import Judgement
 from .llm.prompts import load
 from .llm.protocol import LLM, Usage
 from .llm_record import Assessed, Control, LLMAuditResult
-from .records import Candidate, Claim, Finding, Standing
+from .records import Candidate, Finding, Standing
 from .source import Material, SourceTree
 
 PROMPTS = ("exploit", "benign", "judge", "witness", "specified")
@@ -207,8 +207,3 @@ def _control(asked: Sequence[Round], benign: Sequence[Assessed], held: int) -> C
         proven_wrong=sum(a.standing is Standing.PROVEN for a in paid),
         held=held,
     )
-
-
-def wrong_claims(assessed: Iterable[Assessed]) -> list[Assessed]:
-    """Those that were offered as wrong (the control left out)."""
-    return [a for a in assessed if a.candidate.claim is Claim.WRONG]
