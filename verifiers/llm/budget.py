@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ...envs.errors import BudgetExceeded
 from .calls import CallStore
 from .prices import Price
-from .protocol import Request
+from .protocol import Reply, Request
 
 
 class Budget:
@@ -22,18 +22,46 @@ class Budget:
         self.store = store
         self.price = price
         self.max_usd = max_usd
-        self._lock = threading.Lock()
+        self._turn = threading.Condition()
+        self._active = 0
 
     def begin(self, request: Request, model: str, attempt: int, max_tokens: int) -> int:
-        """Reserve the call's ceiling and write its row; returns the row id. Raises BudgetExceeded."""
-        with self._lock:
-            ceiling = self.price.ceiling(request, max_tokens)
-            self._check(ceiling)
-            return self.store.begin(request, model, attempt, ceiling)
+        """Reserve the call's ceiling and write its row; returns the row id (then `settle` it).
+
+        Waits while calls in flight hold what is needed: they mostly cost less than their ceiling. Raises
+        BudgetExceeded when nothing is in flight and the ceiling does not fit.
+        """
+        ceiling = self.price.ceiling(request, max_tokens)
+        with self._turn:
+            while True:
+                try:
+                    self._check(ceiling)
+                except BudgetExceeded:
+                    if not self._active:
+                        raise
+                    self._turn.wait()
+                    continue
+                self._active += 1
+                return self.store.begin(request, model, attempt, ceiling)
+
+    def settle(self, row: int, reply: Reply, *, final: bool) -> None:
+        """Settle a call that `begin` started."""
+        with self._turn:
+            self.store.settle(row, reply, final=final)
+            self._active -= 1
+            self._turn.notify_all()
+
+    def abandon(self, row: int, *, unpaid: bool) -> None:
+        """Give up a call that `begin` started. unpaid: the service certainly refused it; else it stays in flight."""
+        with self._turn:
+            if unpaid:
+                self.store.discard(row)
+            self._active -= 1
+            self._turn.notify_all()
 
     def begin_fitting(self, requests: Sequence[tuple[Request, int]], model: str) -> list[int]:
         """Reserve as many (request, attempt) as fit, in order; their row ids. Raises BudgetExceeded when none fits."""
-        with self._lock:
+        with self._turn:
             rows: list[int] = []
             for request, attempt in requests:
                 ceiling = self.price.ceiling(request, request.max_tokens)

@@ -51,7 +51,7 @@ class CallStore:
         self._db = sqlite3.connect(self.path, timeout=busy_s, check_same_thread=False, isolation_level=None)
         try:
             self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.executescript(_SCHEMA)
             self._db.execute(
                 "UPDATE calls SET outcome = ? WHERE outcome = ?", (CallOutcome.LOST, CallOutcome.IN_FLIGHT)

@@ -59,16 +59,13 @@ class DirectLLM:
         known = self.store.find(self.model, request.digest, request.sample)
         if known is not None:
             return known
-        room, spoiled = request.max_tokens, 0
-        while True:
-            reply = self._message(request, room)
-            again = reply.outcome in (CallOutcome.CUT_OFF, CallOutcome.INVALID) and spoiled == 0
-            if reply.outcome is CallOutcome.CUT_OFF:
-                again = again and room < TOKENS_CAP
-                room = min(2 * room, TOKENS_CAP)
-            if not again:
-                return reply
-            spoiled += 1
+        reply = self._message(request, request.max_tokens, last=False)
+        if not _spoiled(reply, request.max_tokens):
+            return reply
+        room = request.max_tokens
+        if reply.outcome is CallOutcome.CUT_OFF:
+            room = min(2 * room, TOKENS_CAP)
+        return self._message(request, room, last=True)
 
     def complete_many(self, requests: Sequence[Request]) -> list[Reply]:
         """Several at once: the first of each shared context alone (it fills the cache), the rest in parallel."""
@@ -93,8 +90,11 @@ class DirectLLM:
     def close(self) -> None:
         self._provider.close()
 
-    def _message(self, request: Request, room: int) -> Reply:
-        """One message, through outages. Every try has its row; the last one's reply is returned."""
+    def _message(self, request: Request, room: int, *, last: bool) -> Reply:
+        """One message, through outages. Every try has its row; the last one's reply is returned.
+
+        last: a spoiled answer counts too (it is not asked again).
+        """
         for turn in range(self._retries + 1):
             attempt = self.store.attempts(self.model, request.digest, request.sample)
             row = self._budget.begin(request, self.model, attempt, room)
@@ -108,13 +108,12 @@ class DirectLLM:
                 if turn < self._retries:
                     self._sleep(self._wait(turn, trouble.after_s))
                 continue
-            reply = replace(
-                reply,
-                attempt=attempt,
-                seconds=time.monotonic() - start,
-                cost_usd=self._price.cost(reply.usage),
-            )
-            self.store.settle(row, reply, final=True)
+            except BaseException as error:
+                self._budget.abandon(row, unpaid=isinstance(error, LLMError))
+                raise
+            seconds = time.monotonic() - start
+            reply = replace(reply, attempt=attempt, seconds=seconds, cost_usd=self._price.cost(reply.usage))
+            self._budget.settle(row, reply, final=last or not _spoiled(reply, room))
             with self._lock:
                 self._failures = 0
             return reply
@@ -126,7 +125,7 @@ class DirectLLM:
         reply = Reply(
             outcome=outcome, detail=trouble.detail, model=self.model, attempt=attempt, seconds=seconds
         )
-        self.store.settle(row, reply, final=not trouble.retryable)
+        self._budget.settle(row, reply, final=not trouble.retryable)
         return replace(reply, outcome=CallOutcome.FAILED)
 
     def _wait(self, turn: int, after_s: float | None) -> float:
@@ -143,3 +142,10 @@ class DirectLLM:
                     f"{self.model} gave no answer to {self._failures} calls in a row: {reply.detail}",
                     mend="What was computed is kept: run the same command again when the service is back.",
                 )
+
+
+def _spoiled(reply: Reply, room: int) -> bool:
+    """Whether asking once more can help: an unparsable answer, or a cut one while there is more room to give."""
+    return reply.outcome is CallOutcome.INVALID or (
+        reply.outcome is CallOutcome.CUT_OFF and room < TOKENS_CAP
+    )
