@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .errors import TaskError
 from .leak_checks import (
@@ -29,6 +30,9 @@ from .leak_checks import (
 from .protocols import Exec, ExecResult, Limits, Sandbox, SandboxBackend, SandboxSpec
 from .record import Record, digest_of
 from .task import Task
+
+if TYPE_CHECKING:
+    from .verify import Verifier
 
 VERSION = 1
 CHECK_TIMEOUT_S = 150.0
@@ -104,6 +108,16 @@ def audit_leaks(
         part.write_text(report.to_json(), encoding="utf-8")
         part.replace(path)
     return report
+
+
+def leaks_of(task: Task, verifier: Verifier) -> tuple[str, ...]:
+    """One sentence for each finding about the task's image, in the sandbox that a verifier uses."""
+    report = audit_leaks(task, backend=verifier.backend, limits=verifier.limits)
+    sentences = [
+        f"{finding.check} {finding.severity}: {finding.title}: {finding.evidence.splitlines()[0]}"
+        for finding in report.findings
+    ]
+    return (*sentences, *(f"undecided: {name}" for name in report.undecided))
 
 
 def cache_folder() -> Path:

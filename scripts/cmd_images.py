@@ -1,4 +1,4 @@
-"""`acidtest images`: build task images without a registry, check what a data set needs, make the base image."""
+"""`acidtest images`: build task images without a registry, check what a data set needs and what its images leak."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..envs.errors import ConfigError, TaskError
+from . import image_extras
 
 if TYPE_CHECKING:
     from .image_plan import Plan
@@ -26,6 +27,8 @@ def register(app: typer.Typer) -> None:
     group.command("build")(build)
     group.command("check")(check)
     group.command("base")(base)
+    group.command("r2e")(image_extras.r2e)
+    group.command("leaks")(image_extras.leaks)
     app.add_typer(group, name="images")
 
 

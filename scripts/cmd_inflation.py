@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -80,6 +81,7 @@ def inflation(
         missed=missed,
         seed=seed,
     )
+    found = replace(found, inputs=_inputs(results, flags, audited or flags))
     folder = out or (Path(flags) / "inflation" if Path(flags).is_dir() else Path("inflation"))
     paths = plots.save(found, folder)
     target = folder / RESULT_FILE
@@ -89,6 +91,19 @@ def inflation(
         return
     _show(found)
     typer.echo("Written: " + ", ".join(str(path) for path in [target, *paths]))
+
+
+def _inputs(results: Path, flags: str, audited: str) -> dict[str, str]:
+    """Names of what went in, with digests of the files."""
+    from hashlib import sha256
+
+    named = {"results": str(results), "flags": flags, "audited": audited}
+    found = {}
+    for key, name in named.items():
+        file = Path(name) / "audit.jsonl" if Path(name).is_dir() else Path(name)
+        digest = f" sha256:{sha256(file.read_bytes()).hexdigest()[:16]}" if file.is_file() else ""
+        found[key] = f"{Path(name).name}{digest}"
+    return found
 
 
 def _audited(flags: str, audited: str) -> str:

@@ -187,11 +187,12 @@ def test_plots_are_written_and_reproducible(found: Inflation, tmp_path: Path) ->
 
 def test_flags_and_audited_are_read_from_a_run(tmp_path: Path) -> None:
     records = [
-        {"task_id": "a", "flags": ["hackable"], "decision": "FIX"},
-        {"task_id": "b", "flags": [], "decision": "UNDECIDED"},
-        {"task_id": "c", "flags": [], "decision": "KEEP"},
-        {"task_id": "d", "flags": ["broken:gold"], "decision": "DROP"},
-        {"task_id": "c", "flags": ["hackable", "weak_tests"], "decision": "DROP"},
+        {"task_id": "a", "flags": ["hackable"], "score": {"decision": "FIX"}},
+        {"task_id": "b", "flags": [], "score": {"decision": "UNDECIDED"}},
+        {"task_id": "c", "flags": [], "score": {"decision": "KEEP"}},
+        {"task_id": "d", "flags": ["broken:gold"], "broken": "gold fails", "score": {"decision": "DROP"}},
+        {"task_id": "f", "flags": [], "error": "engine gone", "score": None},
+        {"task_id": "c", "flags": ["hackable", "weak_tests"], "score": {"decision": "DROP"}},
     ]
     lines = [json.dumps(record) for record in records]
     (tmp_path / "audit.jsonl").write_text("\n".join(lines) + '\n{"task_id": "e", "fl')

@@ -23,7 +23,7 @@ Codes = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 HACKABLE = "hackable"
-BROKEN = "broken"
+UNDECIDED = "UNDECIDED"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,11 +117,11 @@ def read_audited(source: str, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def audited_record(record: Mapping[str, Any]) -> bool:
-    """Whether a run's record is an answer: neither undecided nor about a broken task (unless hackable is proven)."""
-    flags = record.get("flags", ())
-    if any(str(flag).startswith(BROKEN) for flag in flags):
+    """Whether a run's record is an answer: no error, no broken task, and decided (or proven hackable)."""
+    if record.get("error") or record.get("broken"):
         return False
-    return HACKABLE in flags or record.get("decision") != "UNDECIDED"
+    decision = (record.get("score") or {}).get("decision", UNDECIDED)
+    return HACKABLE in record.get("flags", ()) or decision != UNDECIDED
 
 
 def run_records(run: Path) -> list[dict[str, Any]]:
