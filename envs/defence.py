@@ -17,6 +17,7 @@ class Defence(Record):
     accounting: every id must be executed and passed, from the report channel; off: exit code and printed log.
     beacons: a claimed pass needs the tails of its test bodies (beacons.py). twin: share of claimed passes that
     the sabotaged twin examines, 0 … 1 (twin.py). probe: the comparison probe (probe.py).
+    integrity: what asserts rest on was not replaced (integrity.py; rides on the beacons).
     twin_sample: how many PASS_TO_PASS ids are told to fail beside all FAIL_TO_PASS ids.
     """
 
@@ -28,6 +29,7 @@ class Defence(Record):
     beacons: bool = True
     twin: float = 1.0
     probe: bool = True
+    integrity: bool = True
     twin_sample: int = 12
 
     @property
@@ -45,7 +47,7 @@ class Defence(Record):
 STRICT = Defence()
 FAST = Defence(name="fast", twin=0.1, probe=False)
 """Gives up: nine claimed passes in ten are not examined by the twin, and none by the probe."""
-LAYERS = ("diff_policy", "protect", "trusted_tests", "accounting", "beacons", "twin", "probe")
+LAYERS = ("diff_policy", "protect", "trusted_tests", "accounting", "beacons", "integrity", "twin", "probe")
 
 
 def defence_of(value: str | Defence) -> Defence:

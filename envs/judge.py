@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from . import grade as grading
 from .defence import STRICT, Defence
 from .diff_policy import Plan, plan
+from .integrity import replaced
 from .patch import Patch
 from .prepared import Prepared
 from .probe import may_define_a_class, sort_alarms
@@ -149,6 +150,8 @@ class Judge:
             shown = ", ".join(lacking[:5])
             fact = f"{len(lacking)} tests claim a pass but their bodies never reached the end: {shown}"
             return Examined(outcome=Outcome.TAMPERED, evidence=(fact,))
+        if case.defence.integrity and (fact := _replaced(case, ran)):
+            return Examined(outcome=Outcome.TAMPERED, evidence=(fact,))
         seed = f"{case.seed}:{case.task.task_id}:{case.patch.digest}"
         if random.Random(seed + ":twin").random() >= case.defence.twin:
             return Examined(outcome=Outcome.RESOLVED)
@@ -221,6 +224,14 @@ class Judge:
                 statuses |= second.report.statuses
                 asked |= second.report.keys
         return weigh(choice, statuses, asked)
+
+
+def _replaced(case: Case, ran: Ran) -> str:
+    """What integrity has to say; nothing without gold, whose own replacements are no finding."""
+    if case.reference is None:
+        return ""
+    seen = ran.original.report.replaced + (ran.added.report.replaced if ran.added is not None else ())
+    return replaced(seen, case.reference.replaced)
 
 
 def _ids(case: Case, seen: Observation) -> IdMap:

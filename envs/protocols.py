@@ -191,6 +191,8 @@ class Report:
     """Executed id -> beacon key -> how often its tail asked."""
     alarms: tuple[Mapping[str, Any], ...] = ()
     """Alarms of the comparison probe, as sent."""
+    replaced: tuple[str, ...] = ()
+    """What asserts rest on and was another object at a test's tail (inside/acid_integrity.py)."""
 
 
 class Framework(Protocol):

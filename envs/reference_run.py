@@ -51,6 +51,7 @@ def make_reference(
         keys=keys,
         responsive=responsive,
         unresponsive=unresponsive,
+        replaced=real.report.replaced,
         seconds=real.run.seconds,
         twin_seconds=twin_seconds,
         resolved=outcome is Outcome.RESOLVED and not _lost_f2p(suite, excluded),

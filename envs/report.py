@@ -29,6 +29,7 @@ class Observed:
 
     statuses, durations: by executed id. aliases: printed name (docstring line …) -> executed ids.
     keys: executed id -> the beacon keys asked while it ran, with counts. alarms: probe alarms as sent.
+    replaced: names that acid_integrity found replaced.
     """
 
     statuses: Mapping[str, Status] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class Observed:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     keys: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     alarms: tuple[Mapping[str, Any], ...] = ()
+    replaced: tuple[str, ...] = ()
     finished: bool = False
     reporter: str = ""
 
@@ -51,6 +53,7 @@ def observe(messages: Iterable[bytes]) -> Observed:
     aliases: dict[str, list[str]] = {}
     keys: dict[str, dict[str, int]] = {}
     alarms: list[Mapping[str, Any]] = []
+    replaced: list[str] = []
     finished, reporter, current = False, "", ""
     for message in messages:
         if message.startswith(b"?"):
@@ -70,6 +73,8 @@ def observe(messages: Iterable[bytes]) -> Observed:
                     aliases[alias].append(ident)
             case ["p", dict(alarm)]:
                 alarms.append(alarm)
+            case ["i", str(name)]:
+                replaced.append(name)
             case ["n", str(name), str(version)]:
                 reporter = f"{name} {version}"
             case ["f", int()]:
@@ -81,6 +86,7 @@ def observe(messages: Iterable[bytes]) -> Observed:
         aliases={alias: tuple(ids) for alias, ids in aliases.items()},
         keys=keys,
         alarms=tuple(alarms),
+        replaced=tuple(dict.fromkeys(replaced)),
         finished=finished,
         reporter=reporter,
     )

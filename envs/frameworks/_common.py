@@ -15,7 +15,8 @@ LIB = "{scratch}/lib"
 
 def helpers(*names: str) -> dict[str, bytes]:
     """Helper files for the scratch folder: name -> text."""
-    return {f"lib/{name}.py": source(name) for name in names}
+    always = ("acid_import", "acid_integrity")
+    return {f"lib/{name}.py": source(name) for name in dict.fromkeys((*names, *always))}
 
 
 def on_path(command: str) -> str:
@@ -33,6 +34,7 @@ def report_of(result: ExecResult) -> Report:
         aliases=seen.aliases,
         keys=seen.keys,
         alarms=seen.alarms,
+        replaced=seen.replaced,
     )
 
 

@@ -1,0 +1,114 @@
+"""In the sandbox: were the things that asserts rest on changed while the tests ran?
+
+Objects are kept as they are when this file is imported (before any submitted code), those of unittest, pytest and
+numpy as soon as they are imported. `look()` at the tail of a test names what is another object by then, and trace
+functions. Restored before the tail: not seen.
+"""
+
+import builtins
+import math
+import operator
+import sys
+from typing import Any
+
+import acid_import
+
+_BUILTINS = [
+    "abs",
+    "all",
+    "any",
+    "bool",
+    "bytes",
+    "dict",
+    "divmod",
+    "enumerate",
+    "filter",
+    "float",
+    "frozenset",
+    "getattr",
+    "hasattr",
+    "hash",
+    "id",
+    "int",
+    "isinstance",
+    "issubclass",
+    "iter",
+    "len",
+    "list",
+    "map",
+    "max",
+    "min",
+    "next",
+    "object",
+    "range",
+    "repr",
+    "reversed",
+    "round",
+    "set",
+    "sorted",
+    "str",
+    "sum",
+    "tuple",
+    "type",
+    "zip",
+]
+_OPERATOR = ["eq", "ne", "lt", "le", "gt", "ge", "contains", "is_", "is_not", "not_", "truth"]
+_MATH = ["isclose", "fabs", "floor", "ceil", "sqrt", "isnan", "isinf", "fsum"]
+_PYTEST = ["raises", "warns", "approx", "fail", "skip", "xfail", "deprecated_call"]
+_NUMPY = ["allclose", "isclose", "array_equal", "array_equiv", "all", "any", "abs"]
+_kept = []  # type: Any
+_told = set()  # type: Any
+_gettrace = sys.gettrace
+_getprofile = sys.getprofile
+
+
+def _now(owner: Any, name: str) -> Any:
+    if isinstance(owner, type):
+        return owner.__dict__.get(name)
+    return getattr(owner, name, None)
+
+
+def keep(label: str, owner: Any, names: Any) -> None:
+    _kept.extend((label + "." + name, owner, name, _now(owner, name)) for name in names)
+
+
+def _unittest(module: Any) -> None:
+    case = module.TestCase
+    names = [n for n in case.__dict__ if n.startswith("assert")] + ["run", "__call__", "fail", "subTest"]
+    keep("TestCase", case, names)
+    outcome = getattr(module, "_Outcome", None)
+    if outcome is not None:
+        keep("_Outcome", outcome, ["testPartExecutor"])
+
+
+def _pytest(module: Any) -> None:
+    keep("pytest", module, _PYTEST)
+
+
+def _numpy(module: Any) -> None:
+    keep("numpy", module, _NUMPY)
+
+
+def _numpy_testing(module: Any) -> None:
+    keep("numpy.testing", module, [n for n in dir(module) if n.startswith("assert")])
+
+
+keep("builtins", builtins, _BUILTINS)
+keep("operator", operator, _OPERATOR)
+keep("math", math, _MATH)
+acid_import.when_imported("unittest.case", _unittest)
+acid_import.when_imported("pytest", _pytest)
+acid_import.when_imported("numpy", _numpy)
+acid_import.when_imported("numpy.testing", _numpy_testing)
+_traced = _gettrace() is not None or _getprofile() is not None
+
+
+def look() -> Any:
+    """Names of what was changed and not told yet."""
+    found = [
+        label for label, owner, name, kept in _kept if _now(owner, name) is not kept and label not in _told
+    ]
+    if not _traced and "trace" not in _told and (_gettrace() is not None or _getprofile() is not None):
+        found.append("trace")
+    _told.update(found)
+    return found
