@@ -155,15 +155,15 @@ def _plain(path: str, before: str | None, after: str) -> str:
     if path.endswith(".py"):
         new, old = without_words(after), without_words(before or "")
         if new is not None and old is not None:
-            if new.split() == old.split() and _indents(new) == _indents(old):
+            if _code(new) == _code(old):
                 return ""
             return file_diff(path, None if before is None else old, new)
     return file_diff(path, before, after)
 
 
-def _indents(text: str) -> list[int]:
-    """Indentation of the lines that hold something: with the words it is all that Python reads."""
-    return [len(line) - len(line.lstrip()) for line in text.splitlines() if line.strip()]
+def _code(text: str) -> list[str]:
+    """The lines that hold something."""
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
 def judgement_of(replies: Sequence[Reply], request: Request) -> Judgement:
