@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -52,16 +53,6 @@ def backend(engine: str) -> Iterator[SandboxBackend]:
     opened = open_backend("docker")
     yield opened
     opened.close()
-
-
-def containers() -> set[str]:
-    import docker
-
-    client = docker.from_env()
-    try:
-        return {c.id for c in client.containers.list(all=True, ignore_removed=True)}
-    finally:
-        client.close()
 
 
 class Recorder(ScriptedVerifier):
@@ -228,17 +219,24 @@ def test_an_agent_that_kills_its_container_is_masked(backend: SandboxBackend) ->
         assert last[1] == 1.0, "the container held, the episode went on"
 
 
-def test_nothing_survives(backend: SandboxBackend) -> None:
-    before = containers()
-    env = ShellEnv([TASK], sandbox=backend, verifier=ScriptedVerifier())
+def test_nothing_survives(engine: str) -> None:
+    import docker
+
+    run = uuid.uuid4().hex
+    own = open_backend("docker", run=run)
+    env = ShellEnv([TASK], sandbox=own, verifier=ScriptedVerifier())
     for _ in range(3):
         env.reset(seed=1)
         env.step("setsid sleep 300 & disown")
     env.close()
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step("ls")
-    time.sleep(0.5)
-    assert containers() - before == set()
+    own.close()
+    client = docker.from_env()
+    try:
+        assert client.containers.list(all=True, filters={"label": f"acidtest.run={run}"}) == []
+    finally:
+        client.close()
 
 
 def test_a_plain_process_is_refused_as_isolation() -> None:
