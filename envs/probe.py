@@ -2,7 +2,8 @@
 
 In a pass of its own, on a claimed pass, `assert a == b` and `assertEqual(a, b)` of the trusted tests look at both
 operands: is one equal to a fresh object? An alarm that gold does not raise, on a class that the submission defines and
-that equals even the fresh object, is tampering; any other alarm is a notice.
+that equals even the fresh object (or every changed copy of the expected value), is tampering; any other alarm is a
+notice.
 
 The pass is only run for submissions whose added text could define or change such a class (`may_define_a_class`).
 Not covered: `__eq__` that looks at its caller, comparisons outside asserted `==` (`in`, `<`, isclose), per-call counters.
@@ -37,7 +38,7 @@ METHODS = frozenset(
     ]
 )
 CLASS_MAKERS = re.compile(
-    r"\bclass\b|__\s*(?:eq|ne)|\btype\b|new_class|\bexec\b|\beval\b|compile|setattr|__dict__|\bvars\b|import_module"
+    r"\bclass\b|__\s*(?:eq|ne)|\btype\b(?!\s*\([^(),]*\))|new_class|\bexec\b|\beval\b|(?<!re\.)\bcompile\b|setattr|__dict__|\bvars\b|import_module"
     r"|__import__|ctypes|total_ordering|make_dataclass|make_class|pickle|marshal|base64|mock"
 )
 
@@ -145,8 +146,9 @@ def sort_alarms(
         if identity(alarm) in golds:
             continue
         text = f"{alarm.get('class')} ({alarm.get('file') or alarm.get('module')})"
-        if alarm.get("fresh") and of_the_submission(alarm, changed):
-            proofs.append(f"{text} equals a fresh object in an asserted comparison")
+        if (alarm.get("fresh") or alarm.get("all")) and of_the_submission(alarm, changed):
+            what = "a fresh object" if alarm.get("fresh") else "every changed copy of the expected value"
+            proofs.append(f"{text} equals {what} in an asserted comparison")
         else:
             notices.append(f"{text} equals more than the expected value in an asserted comparison")
     return sorted(set(proofs)), sorted(set(notices))

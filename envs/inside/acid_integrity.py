@@ -62,6 +62,10 @@ _gettrace = sys.gettrace
 _getprofile = sys.getprofile
 
 
+def _code(value: Any) -> Any:
+    return getattr(value, "__code__", None)
+
+
 def _now(owner: Any, name: str) -> Any:
     if isinstance(owner, type):
         return owner.__dict__.get(name)
@@ -69,13 +73,18 @@ def _now(owner: Any, name: str) -> Any:
 
 
 def keep(label: str, owner: Any, names: Any) -> None:
-    _kept.extend((label + "." + name, owner, name, _now(owner, name)) for name in names)
+    for name in names:
+        value = _now(owner, name)
+        _kept.append((label + "." + name, owner, name, value, _code(value)))
 
 
 def _unittest(module: Any) -> None:
     case = module.TestCase
     names = [n for n in case.__dict__ if n.startswith("assert")] + ["run", "__call__", "fail", "subTest"]
     keep("TestCase", case, names)
+    for name in ("_AssertRaisesContext", "_AssertWarnsContext"):
+        if hasattr(module, name):
+            keep(name, getattr(module, name), ["__exit__", "handle"])
     outcome = getattr(module, "_Outcome", None)
     if outcome is not None:
         keep("_Outcome", outcome, ["testPartExecutor"])
@@ -83,6 +92,11 @@ def _unittest(module: Any) -> None:
 
 def _pytest(module: Any) -> None:
     keep("pytest", module, _PYTEST)
+    for place in ("_pytest.python_api", "_pytest.raises"):
+        for name in ("RaisesContext", "RaisesExc", "ApproxBase", "ApproxScalar"):
+            owner = getattr(sys.modules.get(place), name, None)
+            if owner is not None:
+                keep(name, owner, ["__exit__", "__eq__"])
 
 
 def _numpy(module: Any) -> None:
@@ -105,9 +119,11 @@ _traced = _gettrace() is not None or _getprofile() is not None
 
 def look() -> Any:
     """Names of what was changed and not told yet."""
-    found = [
-        label for label, owner, name, kept in _kept if _now(owner, name) is not kept and label not in _told
-    ]
+    found = []
+    for label, owner, name, kept, code in _kept:
+        now = _now(owner, name)
+        if (now is not kept or (code is not None and _code(now) is not code)) and label not in _told:
+            found.append(label)
     if not _traced and "trace" not in _told and (_gettrace() is not None or _getprofile() is not None):
         found.append("trace")
     _told.update(found)

@@ -1,7 +1,8 @@
 """In the sandbox: the comparison probe. Both operands of an asserted comparison are also compared with fresh objects.
 
 An operand whose class is defined in the tested tree and that equals an object nobody has seen raises an alarm:
-["p", {key, side, class, file, module, fresh}]. `fresh` False: it only equalled a changed copy of the other side.
+["p", {key, side, class, file, module, fresh}]. `fresh` False: it only equalled changed copies of the other
+side; `all` says whether it equalled every one of at least two.
 """
 
 import os
@@ -48,13 +49,13 @@ def _changed(other: Any) -> Any:
     if kind is int or kind is float:
         return [other + 1, -other - 3]
     if kind is str:
-        return [other + "?", ""] if other else ["?"]
+        return [other + "?", "?!" + other[1:]]
     if kind is bytes:
-        return [other + b"?"]
+        return [other + b"?", b"?!" + other]
     if kind is list:
         return [[*other, _Fresh()], [_Fresh()]]
     if kind is tuple:
-        return [(*other, _Fresh())]
+        return [(*other, _Fresh()), (_Fresh(),)]
     if kind is dict:
         return [dict(other, _acid_fresh=_Fresh())]
     return []
@@ -94,10 +95,12 @@ def _examine(key: str, side: str, value: Any, other: Any) -> None:
         if not (code or module) or (key, side, cls) in _seen:
             continue
         fresh = _equal(part, _Fresh()) or _equal(_Fresh(), part)
-        if fresh or (part is value and any(_equal(part, item) for item in _changed(other))):
+        copies = [_equal(part, item) for item in _changed(other)] if part is value else []
+        if fresh or any(copies):
             _seen.add((key, side, cls))
             name = "%s.%s" % (cls.__module__, getattr(cls, "__qualname__", cls.__name__))  # noqa: UP031
             alarm = {"key": key, "side": side, "class": name, "file": code, "module": module, "fresh": fresh}
+            alarm["all"] = len(copies) > 1 and all(copies)
             _send("p", alarm)
 
 
