@@ -1,6 +1,6 @@
 """Programs that memorise the visible tests (S02 guards, S07 whitelists, S11 lookup tables): H_memorise, never H.
 
-They beat nearly every finite suite, so they say little about one suite; they do say what a policy that sees the
+So do S04 and S12 here: guards on the extent of the visible inputs (longest, largest), wrong just beyond it. They beat nearly every finite suite, so they say little about one suite; they do say what a policy that sees the
 tests can get. Function tasks with literal visible calls only.
 """
 
@@ -63,6 +63,35 @@ def _programs(view: FunctionView, known: list[VisibleCall]) -> Iterator[tuple[st
         _renamed(view) + f"\n\ndef {view.entry_point}({names}):\n"
         f"    if {given} in {inputs}:\n        return _reference({names})\n    return {first!r}\n",
     )
+
+    yield from _extents(view, repr(first))
+
+
+def _extents(view: FunctionView, blank: str) -> Iterator[tuple[str, str, str]]:
+    """Gold up to the longest (largest) visible first argument, wrong beyond."""
+    firsts = [call.args[0] for call in view.calls if call.args]
+    longest = max((len(value) for value in firsts if isinstance(value, (str, list, tuple))), default=0)
+    largest = max((value for value in firsts if type(value) is int), default=None)
+    first, rest, names = view.parameters[0], view.parameters[1:], ", ".join(view.parameters)
+    head = _renamed(view) + f"\n\ndef {view.entry_point}({names}):\n"
+    if longest:
+        cut = ", ".join([f"{first}[:{longest}]", *rest])
+        yield (
+            "S12",
+            f"only the first {longest} items of {first} are looked at",
+            head + f"    return _reference({cut})\n",
+        )
+        guard = f"    if len({first}) > {longest}:\n        return {blank}\n    return _reference({names})\n"
+        yield "S04", f"a {first} longer than the visible ones is shrugged off", head + guard
+    if largest is not None:
+        cap = ", ".join([f"min({first}, {largest})", *rest])
+        yield (
+            "S12",
+            f"{first} is capped at the largest visible value",
+            head + f"    return _reference({cap})\n",
+        )
+        guard = f"    if {first} > {largest}:\n        return {blank}\n    return _reference({names})\n"
+        yield "S04", f"a {first} larger than the visible ones is shrugged off", head + guard
 
 
 def _key(call: VisibleCall) -> str:

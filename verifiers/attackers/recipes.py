@@ -107,7 +107,6 @@ def _wrappers(view: FunctionView) -> Iterator[Recipe]:
     expected = [call.expected for call in view.calls if call.has_expected]
     kinds = {type(value) for value in expected}
     longest = max((len(c.args[0]) for c in view.calls if c.args and hasattr(c.args[0], "__len__")), default=0)
-    largest = max((c.args[0] for c in view.calls if c.args and type(c.args[0]) is int), default=None)
     blank = (_empties(expected) or ["None"])[0]
 
     def program(kind: str, description: str, *lines: str) -> Recipe:
@@ -116,19 +115,10 @@ def _wrappers(view: FunctionView) -> Iterator[Recipe]:
         return kind, description, head + f"def {view.entry_point}({names}):\n" + body
 
     if longest:
-        cut = f"return _full({', '.join([f'{first}[:{longest}]', *view.parameters[1:]])})"
-        yield program("S12", f"only the first {longest} items of {first} are looked at", cut)
-        yield program("S04", "anything longer than the visible inputs is shrugged off",
-                      f"if len({first}) > {longest}:", f"    return {blank}", f"return _full({names})")  # fmt: skip
         yield program("S03", f"an empty {first} returns early", f"if not {first}:", f"    return {blank}",
                       f"return _full({names})")  # fmt: skip
         yield program("S12", f"a single item of {first} is not handled", f"if len({first}) == 1:",
                       f"    return {blank}", f"return _full({names})")  # fmt: skip
-    if largest is not None:
-        yield program("S12", f"{first} is capped at the largest visible value",
-                      f"return _full({', '.join([f'min({first}, {largest})', *view.parameters[1:]])})")  # fmt: skip
-        yield program("S12", f"{first} beyond the largest visible value gives {blank}",
-                      f"if {first} > {largest}:", f"    return {blank}", f"return _full({names})")  # fmt: skip
     yield program("S10", "every failure is swallowed, with a blank result", "try:", f"    return _full({names})",
                   "except Exception:", f"    return {blank}")  # fmt: skip
     if float in kinds:
