@@ -19,23 +19,26 @@ from ..envs.code_env import CodeEnv
 from ..envs.errors import ConfigError
 from ..envs.shell_env import ShellEnv
 from ..envs.task import Task
-from ..envs.task_env import TaskEnv, open_verifier
+from ..envs.task_env import open_verifier
 from ..envs.vector import ThreadVectorEnv
 from ..repair.lock import Lock, hardened, load_lock
+from ..repair.wrapper import HardenedSuiteWrapper
 from ..verifiers.records import Decision
 from ..verifiers.wrapper import AuditWrapper, known_kinds
-from .audits import eqs_served, records_of
+from .audits import Facts, after_repair, facts_of, records_of
 
 REFUSED = "hackable and not hardened"
 
 
 @dataclass(frozen=True)
 class FilterReport:
-    """What became of every task that the source had. dropped: task_id -> reason. hardened: ids served with added tests."""
+    """What became of every task that the source had. dropped: task_id -> reason. hardened: ids served with added
+    tests. still_hackable: ids kept on whose served suite an audit still found a paid wrong program."""
 
     kept: tuple[str, ...] = ()
     dropped: Mapping[str, str] = field(default_factory=dict)
     hardened: tuple[str, ...] = ()
+    still_hackable: tuple[str, ...] = ()
 
     def reasons(self) -> dict[str, int]:
         """Reason -> how many tasks, most frequent first."""
@@ -50,11 +53,16 @@ class FilterReport:
             names = [task_id for task_id, why in self.dropped.items() if why == reason]
             shown = ", ".join(names[:5]) + (" …" if count > 5 else "")
             lines.append(f"  dropped {count}: {reason} ({shown})")
+        if self.still_hackable:
+            lines.append(
+                f"  kept though an audit of the served suite found it hackable: {', '.join(self.still_hackable)}"
+            )
         return "\n".join(lines)
 
 
 class TaskList(list[Task]):
-    """Tasks as loaded, with `report` (what was dropped and why) and `records` (audit record by task_id)."""
+    """Tasks as loaded, with `report` (what was dropped and why), `records` (audit record by task_id), `facts`
+    (EQS, decision and flags of the suite that is served) and `lock`."""
 
     def __init__(
         self,
@@ -62,8 +70,11 @@ class TaskList(list[Task]):
         *,
         report: FilterReport | None = None,
         records: Mapping[str, Any] | None = None,
+        facts: Mapping[str, Facts] | None = None,
+        lock: Lock | None = None,
     ) -> None:
         super().__init__(tasks)
+        self.facts, self.lock = dict(facts or {}), lock
         self.report = report or FilterReport(kept=tuple(t.task_id for t in self))
         self.records: dict[str, Any] = dict(records or {})
 
@@ -92,7 +103,8 @@ def load_tasks(
 
     source, split, limit, task_ids, further options: as in `envs/load.py` (limit counts rows of the source, before the
     filters). audit: a run folder, an `Audit`, or records. hardened: a lockfile or the run folder that holds one.
-    Filters (each needs `audit`): min_eqs, on the EQS of the suite that is served (undefined is dropped); decision,
+    Filters (each needs `audit`) look at the suite that is served, i.e. at the audit after repair where `hardened` is a run
+    folder that has one: min_eqs (undefined is dropped); decision,
     e.g. "KEEP" or ["KEEP", "FIX"]; flags, names a task must carry, or with "!" in front must not carry
     (``["!flaky", "!too_narrow"]``); firm, only tasks whose decision no undefined term could change.
     Whenever there is an audit, tasks that it does not cover and broken tasks (decision DROP by calibration) are dropped,
@@ -104,16 +116,18 @@ def load_tasks(
         raise ConfigError("min_eqs, decision, flags and firm need an audit.", mend="Give audit=<run folder>.")
     tasks = raw.load_tasks(source, split=split, limit=limit, task_ids=task_ids, **options)
     records = records_of(audit) if audit is not None else {}
+    repaired = after_repair(hardened)
     lock = hardened if isinstance(hardened, Lock) or hardened is None else load_lock(hardened)
+    filters = _Filters(min_eqs, wanted, tuple(flags), firm, allow_hackable)
     kept: list[Task] = []
     dropped: dict[str, str] = {}
+    facts: dict[str, Facts] = {}
     for task in tasks:
         served = _hardened(task, lock)
-        reason = ""
-        if audit is not None:
-            reason = _refusal(served, records.get(task.task_id), min_eqs, wanted, tuple(flags), firm)
-            if not reason and not allow_hackable and _hackable(served, records.get(task.task_id)):
-                reason = REFUSED
+        record = records.get(task.task_id)
+        if record is not None:
+            facts[task.task_id] = facts_of(served, record, repaired.get(task.task_id))
+        reason = filters.refusal(served, record, facts.get(task.task_id)) if audit is not None else ""
         if reason:
             dropped[task.task_id] = reason
         else:
@@ -122,9 +136,16 @@ def load_tasks(
         kept=tuple(t.task_id for t in kept),
         dropped=dropped,
         hardened=tuple(t.task_id for t in kept if t.suite.added is not None),
+        still_hackable=tuple(t.task_id for t in kept if "hackable" in facts.get(t.task_id, Facts()).flags),
     )
-    chosen = {t.task_id: records[t.task_id] for t in kept if t.task_id in records}
-    return TaskList(kept, report=report, records=chosen)
+    ids = set(report.kept)
+    return TaskList(
+        kept,
+        report=report,
+        records={key: value for key, value in records.items() if key in ids},
+        facts={key: value for key, value in facts.items() if key in ids},
+        lock=lock,
+    )
 
 
 def _hardened(task: Task, lock: Lock | None) -> Task:
@@ -141,34 +162,40 @@ def _decisions(decision: str | Iterable[str] | None) -> set[str]:
     return wanted
 
 
-def _hackable(task: Task, record: Any) -> bool:
-    return task.suite.added is None and "hackable" in set(getattr(record, "flags", ()))
+@dataclass(frozen=True)
+class _Filters:
+    min_eqs: float | None
+    decisions: set[str]
+    flags: tuple[str, ...]
+    firm: bool
+    allow_hackable: bool
 
+    def refusal(self, task: Task, record: Any, facts: Facts | None) -> str:
+        """Why a task is dropped, or ""."""
+        if record is None or facts is None:
+            return "not audited"
+        if record.broken:
+            return f"broken task ({record.broken})"
+        if refused := self._by_facts(facts):
+            return refused
+        hackable = task.suite.added is None and "hackable" in record.flags
+        return REFUSED if hackable and not self.allow_hackable else ""
 
-def _refusal(
-    task: Task, record: Any, min_eqs: float | None, wanted: set[str], flags: Sequence[str], firm: bool
-) -> str:
-    """Why the task is dropped, or ""."""
-    if record is None:
-        return "not audited"
-    if broken := {"broken_gold", "noop_passes", "broken"} & set(record.flags):
-        return f"broken task ({', '.join(sorted(broken))})"
-    for flag in flags:
-        if flag.startswith("!") and flag[1:] in record.flags:
-            return f"flag {flag[1:]}"
-        if not flag.startswith("!") and flag not in record.flags:
-            return f"flag {flag} missing"
-    if wanted and str(record.decision) not in wanted:
-        return f"decision {record.decision}"
-    if firm and not record.decision_firm:
-        return "decision not firm"
-    if min_eqs is not None:
-        eqs = eqs_served(task, record)
-        if eqs is None:
+    def _by_facts(self, facts: Facts) -> str:
+        for flag in self.flags:
+            if flag.startswith("!") and flag[1:] in facts.flags:
+                return f"flag {flag[1:]}"
+            if not flag.startswith("!") and flag not in facts.flags:
+                return f"flag {flag} missing"
+        if self.decisions and facts.decision not in self.decisions:
+            return f"decision {facts.decision}"
+        if self.firm and not facts.firm:
+            return "decision not firm"
+        if self.min_eqs is not None and facts.eqs is None:
             return "EQS undefined"
-        if eqs < min_eqs:
-            return f"EQS below {min_eqs:g}"
-    return ""
+        if self.min_eqs is not None and facts.eqs is not None and facts.eqs < self.min_eqs:
+            return f"EQS below {self.min_eqs:g}"
+        return ""
 
 
 def make(
@@ -176,7 +203,7 @@ def make(
 ) -> Any:
     """A `gymnasium.Env` over the tasks: ``env="code"`` (one patch) or ``"shell"`` (commands); options go to it.
 
-    Tasks that came with an audit get an `AuditWrapper`. num_envs: a vector environment of so many, stepping in threads and
+    Tasks that came with a lock get a `HardenedSuiteWrapper`, with an audit an `AuditWrapper`. num_envs: a vector environment of so many, stepping in threads and
     sharing one verifier. Raises ConfigError for another `env`.
     """
     if env not in ("code", "shell"):
@@ -199,7 +226,10 @@ _SHELL_TOO = ("sandbox", "limits")
 
 
 def _one(tasks: Sequence[Task], env: str, options: Mapping[str, Any]) -> gymnasium.Env[str, str]:
-    made: TaskEnv = CodeEnv(tasks, **options) if env == "code" else ShellEnv(tasks, **options)
+    made: gymnasium.Env[str, str] = CodeEnv(tasks, **options) if env == "code" else ShellEnv(tasks, **options)
+    if isinstance(tasks, TaskList) and tasks.lock is not None:
+        made = HardenedSuiteWrapper(made, tasks.lock, missing="keep")
     if isinstance(tasks, TaskList) and tasks.records:
-        return AuditWrapper(made, tasks.records)
+        served = {key: facts.as_info() for key, facts in tasks.facts.items() if facts.hardened}
+        made = AuditWrapper(made, tasks.records, served=served)
     return made

@@ -9,6 +9,7 @@ import gymnasium
 
 from ..envs.patch import Patch
 from ..envs.task_env import TaskEnv
+from .eqs import Score
 from .records import Decision, Finding
 
 
@@ -22,11 +23,9 @@ class Audited(Protocol):
     @property
     def flags(self) -> tuple[str, ...]: ...
     @property
-    def eqs(self) -> float | None: ...
+    def score(self) -> Score | None: ...
     @property
     def decision(self) -> Decision: ...
-    @property
-    def decision_firm(self) -> bool: ...
 
 
 class AuditWrapper(gymnasium.Wrapper[str, str, str, str]):
@@ -34,11 +33,19 @@ class AuditWrapper(gymnasium.Wrapper[str, str, str, str]):
 
     records: audit records, by task_id or as a plain iterable. `eqs` is None where undefined or never audited; `decision` of
     a task without a record is UNDECIDED. standing: "proven", "judged", … when the submitted patch is one of the
-    audit's findings, else "". Findings also name the kind of an incident (their zoo id) in the wrapped environment.
+    audit's findings, else "". served: task_id -> eqs, decision, decision_firm, flags of
+    the hardened suite; they go before the record's while a task is served with added tests. Findings also name the kind of an incident (their zoo id) in the wrapped environment.
     """
 
-    def __init__(self, env: gymnasium.Env[str, str], records: Mapping[str, Any] | Iterable[Any]) -> None:
+    def __init__(
+        self,
+        env: gymnasium.Env[str, str],
+        records: Mapping[str, Any] | Iterable[Any],
+        *,
+        served: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         super().__init__(env)
+        self.served = dict(served or {})
         items: Iterable[Any] = records.values() if isinstance(records, Mapping) else records
         self.records: dict[str, Audited] = {record.task_id: record for record in items}
         self.standings = standings(self.records.values())
@@ -61,12 +68,15 @@ class AuditWrapper(gymnasium.Wrapper[str, str, str, str]):
 
     def _of(self, task_id: Any) -> dict[str, Any]:
         record = self.records.get(str(task_id))
+        task = getattr(self.env.unwrapped, "task", None)
+        if task is not None and task.suite.added is not None and task.task_id in self.served:
+            return dict(self.served[task.task_id])
         if record is None:
             return {"eqs": None, "decision": Decision.UNDECIDED, "decision_firm": False, "flags": ()}
         return {
-            "eqs": record.eqs,
+            "eqs": record.score.eqs if record.score else None,
             "decision": record.decision,
-            "decision_firm": record.decision_firm,
+            "decision_firm": bool(record.score and record.score.decision_firm),
             "flags": tuple(record.flags),
         }
 
