@@ -121,7 +121,8 @@ def _iterate(job: Job, state: _State, iteration: int) -> bool:
     for name, propose in job.augmenters.items():
         if not state.open_targets:
             break
-        for proposal in propose(job.task, tuple(state.open_targets), tuple(state.rejected), **job.options):
+        options = {**job.options, "all_findings": targets_of(job.findings)}
+        for proposal in propose(job.task, tuple(state.open_targets), tuple(state.rejected), **options):
             moved = True
             one = gate(
                 job,

@@ -125,12 +125,17 @@ def is_unordered(task: Task) -> bool:
     return bool(UNORDERED.search(task.prompt) or sorts)
 
 
-def render(task: Task, cases: Sequence[Case], *, title: str = "") -> AddedTests:
-    """One readable test file with a test per case, in the given order (best killers first)."""
+def render(
+    task: Task, cases: Sequence[Case], *, title: str = "", unordered: bool | None = None
+) -> AddedTests:
+    """One readable test file with a test per case, in the given order (best killers first).
+
+    unordered: compare returned lists without their order (None: as the task's text and tests say).
+    """
     path = file_path(task)
     names = _test_names(task, cases)
-    unordered = is_unordered(task)
-    bodies = [_body(name, case, unordered) for name, case in zip(names, cases, strict=True)]
+    loose = is_unordered(task) if unordered is None else unordered
+    bodies = [_body(name, case, loose) for name, case in zip(names, cases, strict=True)]
     text = "\n".join(bodies)
     head = [f'"""{title or _title(task)}"""', ""]
     if "same(" in text or "math." in text:
