@@ -70,13 +70,14 @@ def repair_task(job: Job) -> tuple[RepairRecord, AddedTests | None, Proof | None
     targets = targets_of(job.findings)
     state = _State(open_targets=list(targets))
     reason = "" if targets else "no proven finding"
+    spent = False
     for iteration in range(1, job.iterations + 1):
         if not state.open_targets or reason:
             break
         try:
             moved = _iterate(job, state, iteration)
         except BudgetExceeded as error:
-            reason = str(error)
+            reason, spent = str(error), True
             break
         if not moved:
             reason = "the augmenters have nothing more to propose"
@@ -100,6 +101,7 @@ def repair_task(job: Job) -> tuple[RepairRecord, AddedTests | None, Proof | None
         seconds=time.monotonic() - started,
         executions=job.bench.executions,
         seed=job.seed,
+        budget_spent=spent,
     )
     return record, state.added, proof
 

@@ -24,14 +24,14 @@ def merge(first: AddedTests, second: AddedTests) -> AddedTests:
         return second
     ids = [i for i in first.test_ids if i.split("::", 1)[0] not in replaced]
     return AddedTests(
-        command=_joined(first.command, second.command),
+        command=joined_commands(first.command, second.command),
         framework=first.framework,
         test_files={**kept, **second.test_files},
         test_ids=tuple(dict.fromkeys([*ids, *second.test_ids])),
     )
 
 
-def _joined(first: str, second: str) -> str:
+def joined_commands(first: str, second: str) -> str:
     """The common words once, then what is left of both, in order."""
     left, right = first.split(), second.split()
     shared = 0

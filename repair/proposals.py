@@ -1,9 +1,10 @@
 """Proposals as a file: JSON Lines, one proposed test suite a line. docs/repair.md shows the format with an example.
 
-Fields of a line: `task_id` (string), `files` (object: path -> text; or `added`, the record itself), `ids` (list),
-and optionally `command`, `framework` (default: how the task's own suite runs), `targets` (candidate ids), `wrong`
-(object: name -> program text or unified diff that the tests should block), `correct` (the same, to be let through),
-`rationale`, `citations`, `expect` ("passes", or the name of the gate that must stop it), `label`.
+Fields of a line: `task_id` (string) and `files` (object: path -> text; or `added`, the record itself). Optional:
+`source` (the data set the task is in), `ids` (default: the top-level test functions of the files), `command` and
+`framework` (default: as the task's own suite runs), `targets` (candidate ids), `wrong` (object: name -> program text or
+unified diff that the tests should block), `correct` (the same, to be let through), `rationale`, `citations`, `votes`,
+`iteration`, `label`, and `expect`: "passes", or the name of the gate that must stop it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class ProposalLine(Record):
     """One line of a proposals file, as written."""
 
     task_id: str
+    source: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     ids: tuple[str, ...] = ()
     command: str = ""

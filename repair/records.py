@@ -108,7 +108,8 @@ class RepairRecord(Record):
 
     targets: candidate ids of the proven findings. blocked: those the hardened suite refuses. tries: in order.
     held_out: name -> (rejected, of) on programs that no proposal was made from. before, after: EQS, decision and
-    flags of the original and of the hardened suite. seconds: wall time. executions: sandboxes opened by gates and proof.
+    flags of the original and of the hardened suite. seconds: wall time. executions: verdicts asked for by gates and proof.
+    budget_spent: the model's ceiling ended it. options_digest, suite_digest: what it was done with.
     """
 
     task_id: str
@@ -125,6 +126,9 @@ class RepairRecord(Record):
     seconds: float = 0.0
     executions: int = 0
     seed: int = 0
+    budget_spent: bool = False
+    options_digest: str = ""
+    suite_digest: str = ""
 
     @property
     def open_targets(self) -> tuple[str, ...]:
