@@ -16,6 +16,7 @@ from typing import Protocol
 from ..envs.defence import STRICT, Defence
 from ..envs.patch import Patch
 from ..envs.record import digest_of
+from ..envs.reference import Reference
 from ..envs.registry import find
 from ..envs.run import Status
 from ..envs.task import AddedTests, Suite, Task
@@ -34,6 +35,8 @@ class Judge(Protocol):
     def verify(
         self, task: Task, patch: Patch, suite: Suite | None = None, *, defence: str | Defence | None = None
     ) -> Verdict: ...
+
+    def reference(self, task: Task, suite: Suite | None = None) -> Reference | None: ...
 
 
 def added_suite(task: Task, added: AddedTests, env: Mapping[str, str] | None = None) -> Suite:
@@ -107,6 +110,13 @@ class VerifierBench:
                 if was is not None and was is not now:
                     changed[test_id] = f"{was} -> {now}"
         return Disturbance(changed=changed, compared=len(before.statuses), runs=len(runs))
+
+    def deaf(self, added: AddedTests) -> tuple[str, ...]:
+        reference = self.verifier.reference(self.task, added_suite(self.task, added))
+        if reference is None:
+            return added.test_ids
+        heard = set(reference.responsive)
+        return tuple(i for i in added.test_ids if not heard.issuperset(reference.mapped.get(i, (i,))))
 
     def existing_tests(self) -> str:
         suite = self.task.suite

@@ -24,7 +24,7 @@ def _acid_watch(mark):
     spare = [os.path.realpath(p) for p in {tempfile.gettempdir(), os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp"}]
     spare += ["/dev", "/proc", "/sys"]
     writes, network, busy = [], [], []
-    noise = ("__pycache__", ".pytest_cache", ".hypothesis", ".coverage", ".pyc")
+    noise = ("__pycache__", ".pytest_cache", ".hypothesis", ".coverage", ".pyc", "pytest-cache-files-")
 
     def note(found, what):
         if what not in found and len(found) < 40:
@@ -35,9 +35,9 @@ def _acid_watch(mark):
             return ""
         start = "/proc/self/fd/%d" % place if isinstance(place, int) and place >= 0 else os.getcwd()
         full = os.path.realpath(os.path.join(start, os.fsdecode(path)))
-        if any(part in full for part in noise):
+        if full == root or any(part in full for part in noise):
             return ""
-        if full != root and not full.startswith(root + os.sep):
+        if not full.startswith(root + os.sep):
             if any(full == top or full.startswith(top + os.sep) for top in spare):
                 return ""
         return full

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from ..envs.protocols import SandboxBackend
 from ..envs.task import Task
 from ..verifiers.attackers import mutants, recipes
+from ..verifiers.oracle.domain import task_text
 from ..verifiers.oracle.equality import show
 from ..verifiers.oracle.prove import Oracle
 from ..verifiers.oracle.witness import call_text
@@ -22,6 +23,7 @@ from ..verifiers.records import Candidate
 from ..verifiers.search import FunctionSearch, Probe, SearchUnsupported
 from .render import Case, literal
 from .select import Pool, shape_of
+from .ties import made_of_pieces, speaks_of_ties, tie_twins
 
 SURE = 0.65
 """Inputs below this rating are never pinned, whatever they would refuse."""
@@ -65,7 +67,7 @@ def build_pool(
             oracle.prepare()
             if oracle.domain is None:
                 return None
-            usable = _usable(oracle, sure)
+            usable = _usable(oracle, sure, _tied(search, oracle))
             if not usable:
                 return None
             others = wrong_programs(task, seed=seed) if programs is None else list(programs)
@@ -97,12 +99,27 @@ def build_pool(
     return InputPool(cases, pool, oracle.domain.unordered)
 
 
-def _usable(oracle: Oracle, sure: float) -> list[int]:
-    """Inputs that are surely in-domain, with a short plain result of gold."""
+def _tied(search: FunctionSearch, oracle: Oracle) -> set[int]:
+    """Inputs on which gold chooses among equals and the text does not say how (`ties.py`)."""
+    assert oracle.domain is not None
+    if speaks_of_ties(task_text(search.task, search.view)):
+        return set()
+    tied: set[int] = set()
+    for probe in search.probe(tie_twins(search.view.gold)):
+        for at, code in enumerate(probe.codes):
+            if code in DIFFERS and (result := literal(show(search.gold[at].value))) is not None:
+                if made_of_pieces(result.value, oracle.inputs[at].args):
+                    tied.add(at)
+    return tied
+
+
+def _usable(oracle: Oracle, sure: float, tied: set[int]) -> list[int]:
+    """Inputs that are surely in-domain and no matter of taste, with a short plain result of gold."""
     return [
         at
         for at, (one, row) in enumerate(zip(oracle.inputs, oracle.search.gold, strict=True))
         if one.rating >= sure
+        and at not in tied
         and row.kind == "v"
         and len(one.text) <= MAX_TEXT
         and len(show(row.value)) <= MAX_TEXT

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+RICH = 12
+"""So many words of a shape that no earlier choice had count as wholly new: rich inputs say more per assert."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
@@ -63,7 +66,7 @@ def _worth(
     pool: Pool, index: int, covers: set[str], gain: float, seen: set[str], novelty: float
 ) -> tuple[float, float, int, int]:
     """What is compared, most important first: programs newly covered, gain and new shapes, cost, position."""
-    fresh = len(pool.shapes[index] - seen) / (len(pool.shapes[index]) or 1)
+    fresh = min(1.0, len(pool.shapes[index] - seen) / RICH)
     covered = sum(pool.weights.get(program, 1.0) for program in covers)
     return covered, gain + novelty * fresh, -pool.cost[index], -index
 
@@ -128,7 +131,10 @@ def _text(value: str) -> list[str]:
         "repeats": len(set(value)) < len(value),
         "palindrome": len(value) > 1 and value == value[::-1],
     }
-    return [name for name, held in traits.items() if held]
+    characters = sorted(set(value))[:MAX_CHARACTERS]
+    return [name for name, held in traits.items() if held] + [
+        f"has {character!r}" for character in characters
+    ]
 
 
 def _order(items: list[Any]) -> list[str]:
@@ -141,6 +147,9 @@ def _order(items: list[Any]) -> list[str]:
     except TypeError:
         return words
     return [*words, "rising" if rising else "falling" if falling else "mixed"]
+
+
+MAX_CHARACTERS = 40
 
 
 def _bucket(size: int) -> str:

@@ -125,12 +125,19 @@ def _diversity(told: str) -> str:
 def _described(finding: Finding, diff: str) -> str:
     about = finding.candidate.wrong_behaviour or finding.candidate.description
     witness = next((w for w in finding.witnesses if w.call), None)
-    known = f"\nknown: {witness.call} should give {witness.expected}, gives {witness.observed}" if witness else ""
+    known = (
+        f"\nknown: {witness.call} should give {witness.expected}, gives {witness.observed}" if witness else ""
+    )
     return f"{about}{known}\n{diff}".strip()
 
 
 def read_reply(
-    task: Task, material: Material, reply: Reply, findings: Sequence[Finding], *, allow_unspecified: bool = False
+    task: Task,
+    material: Material,
+    reply: Reply,
+    findings: Sequence[Finding],
+    *,
+    allow_unspecified: bool = False,
 ) -> Proposal | None:
     """The proposal in a reply; None for no answer, an empty one, or one that nothing specified."""
     if not reply.answered or reply.data is None:

@@ -85,6 +85,10 @@ class Bench(Protocol):
 
     def disturbance(self, added: AddedTests) -> Disturbance: ...
 
+    def deaf(self, added: AddedTests) -> tuple[str, ...]:
+        """Added ids that are not reported as failed when they are told to fail at their end, gold in place."""
+        ...
+
     def existing_tests(self) -> str:
         """The text of the suite's own test files, joined."""
         ...

@@ -51,6 +51,7 @@ class ScriptedBench:
     seen: Observation = field(default_factory=Observation)
     disturbed: Disturbance = field(default_factory=Disturbance)
     turned: AddedRun = PASS
+    silent: tuple[str, ...] = ()
     task: Task = TASK
     asked: list[tuple[str, int]] = field(default_factory=list)
 
@@ -67,6 +68,9 @@ class ScriptedBench:
 
     def disturbance(self, added: AddedTests) -> Disturbance:
         return self.disturbed
+
+    def deaf(self, added: AddedTests) -> tuple[str, ...]:
+        return self.silent
 
     def existing_tests(self) -> str:
         return "\n".join(self.task.suite.test_files.values())
@@ -308,6 +312,7 @@ def test_a_test_that_cannot_fail_does_not_survive_the_twin() -> None:
     deaf = AddedRun(outcome=Outcome.TAMPERED, statuses={ID: Status.PASSED}, evidence=("twin: test_a passed",))
     result = run_gates(trial(bench=ScriptedBench(runs={("gold", 0): deaf})))
     assert stopped_by(result) == "survives the twin"
+    assert stopped_by(run_gates(trial(bench=ScriptedBench(silent=(ID,))))) == "survives the twin"
 
 
 def test_every_gate_says_what_it_demands() -> None:

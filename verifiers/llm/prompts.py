@@ -34,9 +34,9 @@ class Prompt(Record):
 
 
 @cache
-def load(name: str) -> Prompt:
-    """Read `prompts/<name>.md`."""
-    text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+def load(name: str, folder: Path = FOLDER) -> Prompt:
+    """Read `<folder>/<name>.md` (default: `verifiers/prompts`)."""
+    text = (folder / f"{name}.md").read_text(encoding="utf-8")
     first, _, rest = text.partition("\n")
     if not first.startswith("version: "):
         raise ValueError(f"{name}.md does not begin with a version line")
