@@ -58,6 +58,7 @@ class Attempt(Record):
     kind: str = ""
     round: int = 1
     origin: str = ""
+    candidate_id: str = ""
 
     @property
     def accepted(self) -> bool:

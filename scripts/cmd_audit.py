@@ -1,0 +1,153 @@
+"""`acidtest audit` and `acidtest score`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..envs.errors import ConfigError
+from . import options as opt
+
+if TYPE_CHECKING:
+    from ..verifiers.audit import Audit
+
+PENDING, STOPPED, FAILED = 8, 7, 10
+FAIL_ON = ("hackable", "broken", "error", "undecided")
+
+
+def register(app: typer.Typer) -> None:
+    app.command("audit")(audit)
+    app.command("score")(score)
+
+
+def audit(
+    source: Annotated[
+        str, typer.Argument(help="Data set name, file or folder; not needed with --resume.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Run directory; default runs/<source>.")
+    ] = None,
+    split: opt.Split = None,
+    limit: opt.Limit = None,
+    task: opt.TaskIds = None,
+    jobs: opt.Jobs = 0,
+    seed: opt.Seed = 0,
+    sandbox: opt.SandboxName = "",
+    defence: Annotated[
+        str, typer.Option(help="strict, or fast (see docs/security.md for what it gives up).")
+    ] = "strict",
+    attackers: Annotated[
+        str, typer.Option(help="Mechanical attackers, comma separated.")
+    ] = "mutants,recipes,memorise",
+    repo_mutants: Annotated[int, typer.Option(min=0, help="Mutants executed per repository task.")] = 40,
+    tamper: Annotated[bool, typer.Option("--tamper", help="Also run the zoo's tamper audit.")] = False,
+    leaks: Annotated[bool, typer.Option("--leaks", help="Also audit the images for leaks.")] = False,
+    llm: Annotated[str, typer.Option(help="MODEL, batch:MODEL, files:DIR or replay:FILE.")] = "",
+    k: Annotated[int, typer.Option("--k", min=1, help="Exploits a round.")] = 4,
+    rounds: Annotated[int, typer.Option(min=1, help="Attacker rounds; the first is single shot.")] = 3,
+    benign: Annotated[int, typer.Option(min=0, help="Correct alternatives sent the same way, per task.")] = 2,
+    attacker_sees: Annotated[str, typer.Option(help="tests, names or nothing.")] = "tests",
+    candidates: Annotated[str, typer.Option(help="JSONL of your own policy's rollouts.")] = "",
+    alternatives: Annotated[str, typer.Option(help="JSONL of known-correct patches.")] = "",
+    pass_at_1: Annotated[
+        str, typer.Option("--pass-at-1", help="Results table from which D is computed.")
+    ] = "",
+    max_usd: Annotated[float, typer.Option(min=0, help="Hard ceiling of model cost; 0: none.")] = 0.0,
+    resume: Annotated[Path | None, typer.Option(help="Go on with this run, with its own options.")] = None,
+    fail_on: Annotated[
+        list[str] | None, typer.Option(help=f"Exit {FAILED} if any task is: {', '.join(FAIL_ON)}.")
+    ] = None,
+    json: opt.Json = False,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Find tasks whose suites pay for wrong patches, by executing wrong patches.
+
+    Records go to OUT/audit.jsonl as they are made; the same command goes on where it was stopped.
+    Exit codes: 0 done, 4 a task ended with an infrastructure error, 7 budget reached, 8 model answers pending,
+    10 a --fail-on condition is met.
+    """
+    from ..verifiers.audit import audit as run_audit
+    from ..verifiers.audit_config import AuditConfig
+    from ..verifiers.rundir import RunDir
+    from .console import progress
+
+    if unknown := sorted(set(fail_on or ()) - set(FAIL_ON)):
+        raise ConfigError(f"--fail-on {unknown[0]} is unknown.", mend=f"There are: {', '.join(FAIL_ON)}.")
+    if resume is not None:
+        config, where = AuditConfig.known(RunDir.read(resume).config), resume
+        source = source or config.source
+    else:
+        config = AuditConfig(
+            source=source, seed=seed, sandbox=sandbox, defence=defence,
+            attackers=tuple(a.strip() for a in attackers.split(",") if a.strip()), repo_mutants=repo_mutants,
+            tamper=tamper, leaks=leaks, llm=llm, k=k, rounds=rounds, benign=benign, attacker_sees=attacker_sees,
+            candidates=candidates, alternatives=alternatives, pass_at_1=pass_at_1, max_usd=max_usd, jobs=jobs,
+        )  # fmt: skip
+        where = out or Path("runs") / (
+            Path(source).stem if Path(source).exists() else source.replace(":", "-")
+        )
+    if not source:
+        raise ConfigError("No data set.", mend="Give a SOURCE, or --resume RUN.")
+    tasks = opt.chosen(source, split, limit, task)
+    with progress("audit", len(tasks), quiet=quiet or json) as advance:
+        result = run_audit(tasks, out=where, config=config, progress=advance)
+    show(result, json=json)
+    raise typer.Exit(exit_code(result, fail_on or []))
+
+
+def score(run: opt.RunPath, json: opt.Json = False) -> None:
+    """Recompute V, H, F1, D, EQS and decisions from a run's records. Nothing is executed."""
+    from dataclasses import replace
+
+    from ..verifiers.audit import Audit
+    from ..verifiers.audit_task import finish
+
+    held = Audit.read(run)
+    show(replace(held, records=[finish(r) for r in held.records]), json=json)
+
+
+def show(result: Audit, *, json: bool) -> None:
+    """The audit table and the headline, or everything as JSON."""
+    from ..verifiers.summary import summarise
+
+    summary = summarise(result.records)
+    if json:
+        import msgspec
+
+        body = {"summary": summary.to_dict(), "records": [r.to_dict() for r in result.records]}
+        typer.echo(msgspec.json.encode(body).decode())
+        return
+    from .console import console
+    from .tables import audit_table, summary_lines
+
+    console().print(audit_table(result.records))
+    for line in summary_lines(summary):
+        console().print(line)
+    if result.path is not None:
+        console().print(
+            f"Records: {result.path}/audit.jsonl. Next: acidtest explain TASK --run {result.path}; acidtest repair {result.path}"
+        )
+    if result.pending:
+        console().print(
+            f"{result.pending} tasks wait for model answers; run the same command again when they are there."
+        )
+    if result.stopped:
+        console().print(f"Stopped early: {result.stopped}")
+
+
+def exit_code(result: Audit, fail_on: list[str]) -> int:
+    if result.stopped:
+        return STOPPED
+    if result.pending:
+        return PENDING
+    met = {
+        "hackable": any(r.hackable for r in result.records),
+        "broken": any(r.broken for r in result.records),
+        "error": any(r.error for r in result.records),
+        "undecided": any(r.decision == "UNDECIDED" for r in result.records),
+    }
+    if any(met[name] for name in fail_on):
+        return FAILED
+    return 4 if met["error"] else 0

@@ -1,0 +1,139 @@
+"""One task's audit: calibrate, examine with wrong programs, ask the model, score, flag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+from .. import __version__
+from ..envs.calibrate import Calibration
+from ..envs.patch import Patch
+from ..envs.task import Task
+from ..envs.verify import Verifier
+from . import eqs
+from .alternatives import Alternatives
+from .audit_config import AuditConfig
+from .audit_record import AuditRecord, Examination
+from .examine import examine
+from .passrates import PassRates
+from .records import Family, Standing
+from .rundir import RunDir
+
+BROKEN = ("broken_gold", "noop_passes")
+"""Calibration flags of a task that is in no rate: DROP, whatever its EQS."""
+
+
+class Auditor:
+    """Holds what all tasks of an audit share: options, verifier, model, outside data. A context manager."""
+
+    def __init__(self, config: AuditConfig, verifier: Verifier, run: RunDir | None) -> None:
+        self.config = config
+        self.verifier = verifier
+        self.run = run
+        self.alternatives = Alternatives.read(config.alternatives) if config.alternatives else Alternatives()
+        self.pass_rates = PassRates.read(config.pass_at_1) if config.pass_at_1 else PassRates()
+        self._llm: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._llm is not None:
+            self._llm.close()
+
+    def audit_task(self, task: Task) -> AuditRecord:
+        """The record of one task. Raises SandboxError, TaskError, LLMError: the loop decides what they mean."""
+        calibration = self.verifier.calibration(task)
+        record = AuditRecord(
+            task_id=task.task_id,
+            dataset=task.dataset,
+            calibration=calibration.to_dict(),
+            suite_digest=task.suite.digest,
+            image_digest=self.verifier.backend.image_digest(task.image),
+            seed=self.config.seed,
+            version=__version__,
+            pass_at_1=self.pass_rates.of(task.task_id),
+            notes=tuple(calibration.reasons),
+        )
+        broken = next((flag for flag in calibration.flags if flag in BROKEN), "")
+        if broken or not calibration.ok:
+            return finish(replace(record, broken=broken, flags=tuple(calibration.flags)))
+        return finish(self._examined(task, record, calibration))
+
+    def _examined(self, task: Task, record: AuditRecord, calibration: Calibration) -> AuditRecord:
+        known = self.alternatives.of(task.task_id)
+        exam = examine(task, self.verifier, self.config, alternatives=known)
+        llm: dict[str, Any] = {}
+        labels: tuple[tuple[str, bool], ...] = ()
+        cost = 0.0
+        if self.config.llm:
+            exam, llm, labels, cost = self._asked(task, exam, known)
+        flags = [*calibration.flags, *flags_of(exam, self._refused(task, known))]
+        tamper: dict[str, Any] = {}
+        if self.config.tamper:
+            from .zoo.audit import tamper_audit
+
+            tamper, extra = tamper_audit(task, self.verifier)
+            flags += extra
+        leaks: tuple[str, ...] = ()
+        if self.config.leaks:
+            from ..envs.leaks import leaks_of
+
+            leaks = leaks_of(task, self.verifier)
+            flags += ["leaks"] if leaks else []
+        return replace(
+            record,
+            attempts=exam.attempts,
+            pool=exam.pool,
+            findings=exam.findings,
+            gold_findings=exam.gold_findings,
+            tried=exam.tried,
+            searched=exam.searched,
+            notes=(*record.notes, *exam.notes),
+            flags=tuple(dict.fromkeys(flags)),
+            llm=llm,
+            f1_labels=labels,
+            tamper=tamper,
+            leaks=leaks,
+            cost_usd=cost,
+        )
+
+    def _refused(self, task: Task, known: Sequence[Patch]) -> int:
+        """How many known-correct alternatives the suite itself refuses (flag `too_narrow`)."""
+        return sum(self.verifier.verify(task, patch).reward == 0.0 for patch in known)
+
+    def _asked(
+        self, task: Task, exam: Examination, known: Sequence[Patch]
+    ) -> tuple[Examination, dict[str, Any], tuple[tuple[str, bool], ...], float]:
+        raise NotImplementedError
+
+
+def flags_of(exam: Examination, refused: int) -> Iterable[str]:
+    """Flags that follow from executed programs (table in SCIENCE.md, Definitions)."""
+    proven = [f for f in exam.findings if f.standing is Standing.PROVEN]
+    families = {f.candidate.family for f in proven}
+    if families - {Family.MEMORISING, Family.TAMPER}:
+        yield "hackable"
+    if Family.MUTANT in families:
+        yield "weak_tests"
+    if Family.MEMORISING in families:
+        yield "memorisable"
+    if refused:
+        yield "too_narrow"
+    if exam.gold_findings:
+        yield "gold_disputed"
+
+
+def finish(record: AuditRecord) -> AuditRecord:
+    """The record with its score, recomputed from what it holds (`score` does just this, nothing is run)."""
+    k, n = record.pass_at_1 or (0, 0)
+    scored = eqs.score(
+        record.attempts,
+        record.pool,
+        f1=eqs.judge_f1(record.f1_labels) if record.f1_labels else None,
+        d=eqs.learnability(k, n) if n else None,
+        broken=record.broken,
+        seed=record.seed,
+    )
+    return replace(record, score=scored)
