@@ -25,7 +25,9 @@ def register(app: typer.Typer) -> None:
 
 def explain(
     what: Annotated[str, typer.Argument(metavar="TASK", help="Task id, or the key of an incident.")],
-    run: Annotated[Path, typer.Option("--run", "-r", help="Run directory of an audit or of a training run.")] = Path("runs"),
+    run: Annotated[
+        Path, typer.Option("--run", "-r", help="Run directory of an audit or of a training run.")
+    ] = Path("runs"),
     findings: Annotated[int, typer.Option(min=0, help="Findings shown in full.")] = 3,
     json: opt.Json = False,
 ) -> None:
@@ -39,7 +41,8 @@ def explain(
     record = next((r for r in held.records if r.task_id == what), None)
     if record is None:
         raise ConfigError(
-            f"{run} has no record of task {what!r}.", mend=f"It has: {', '.join(r.task_id for r in held.records[:8])} …"
+            f"{run} has no record of task {what!r}.",
+            mend=f"It has: {', '.join(r.task_id for r in held.records[:8])} …",
         )
     if json:
         typer.echo(record.to_json())
@@ -102,7 +105,9 @@ def show_record(record: AuditRecord, held: Audit, findings: int) -> None:
     for note in (*record.notes, *record.leaks):
         print_(f"Note: {note}")
     for doubt in record.gold_findings:
-        print_(f"About gold: {doubt.call} is said to give {doubt.says}, gold gives {doubt.does} ({doubt.source})")
+        print_(
+            f"About gold: {doubt.call} is said to give {doubt.says}, gold gives {doubt.does} ({doubt.source})"
+        )
     shown = sorted(record.findings, key=_rank)
     print_(f"Paid candidates: {len(shown)}, of them proven wrong {len(record.proven)}")
     for finding in shown[:findings]:
@@ -188,4 +193,8 @@ def _rank(finding: Finding) -> tuple[int, int, str]:
     from ..verifiers.records import Family, Standing
 
     order = [Standing.PROVEN, Standing.JUDGED, Standing.CLAIMED, Standing.DIFFERS, Standing.LEAD]
-    return order.index(finding.standing), finding.candidate.family is Family.MEMORISING, finding.candidate.candidate_id
+    return (
+        order.index(finding.standing),
+        finding.candidate.family is Family.MEMORISING,
+        finding.candidate.candidate_id,
+    )

@@ -29,7 +29,9 @@ def register(app: typer.Typer) -> None:
 
 def validate(
     source: opt.Source,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the calibrations here (JSON lines).")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Keep the calibrations here (JSON lines).")
+    ] = None,
     split: opt.Split = None,
     limit: opt.Limit = None,
     task: opt.TaskIds = None,
@@ -100,7 +102,9 @@ def _print(
     from .console import console
     from .tables import number, table
 
-    made = table("Calibration", "task", "usable", "gold", "no-op", "#ids", "#excluded", "#s", "flags and reasons")
+    made = table(
+        "Calibration", "task", "usable", "gold", "no-op", "#ids", "#excluded", "#s", "flags and reasons"
+    )
     for task, found, error in rows:
         if found is None:
             made.add_row(task.task_id, "error", "", "", "", "", "", error)
@@ -118,8 +122,12 @@ def _print(
     console().print(made)
     good = [c for _, c, _ in rows if c is not None and c.ok]
     flags = Counter(flag for _, c, _ in rows if c is not None for flag in c.flags)
-    console().print(f"Usable: {len(good)} of {len(rows)} tasks (sandbox {isolation}); wall {wall:.1f} s with {workers} jobs.")
-    console().print("Flags: " + (", ".join(f"{name} {count}" for name, count in sorted(flags.items())) or "none"))
+    console().print(
+        f"Usable: {len(good)} of {len(rows)} tasks (sandbox {isolation}); wall {wall:.1f} s with {workers} jobs."
+    )
+    console().print(
+        "Flags: " + (", ".join(f"{name} {count}" for name, count in sorted(flags.items())) or "none")
+    )
     for line in _per_dataset(rows):
         console().print(line)
     console().print(_forecast(rows, workers))

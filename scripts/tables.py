@@ -38,7 +38,7 @@ def rate(count: int, of: int) -> str:
     """ "3 of 12 (25.0 %, 95 % Wilson 8.9 to 53.2 %)"."""
     if of == 0:
         return "0 of 0"
-    low, high = wilson(count, of)
+    low, high = wilson(count, of) or (0.0, 1.0)
     return f"{count} of {of} ({count / of:.1%}, 95 % Wilson {low:.1%} to {high:.1%})"
 
 

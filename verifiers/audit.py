@@ -27,6 +27,7 @@ from .rundir import RunDir
 
 RECORDS = "audit"
 TASKS = "tasks"
+WITNESSES = "witnesses"
 Progress = Callable[[str], None]
 
 
@@ -162,6 +163,7 @@ class _Loop:
             return
         self.records[task.task_id] = record
         if self.run is not None:
+            _write_witnesses(self.run.path / WITNESSES, record)
             self.run.append(RECORDS, record)
         self.progress(task.task_id)
 
@@ -180,3 +182,12 @@ class _Loop:
                 seed=self.config.seed,
             )
         return replace(record, seconds=round(time.monotonic() - start, 3))
+
+
+def _write_witnesses(folder: Path, record: AuditRecord) -> None:
+    """The best standalone witness of every proven finding, as a file anyone can run: `witnesses/<candidate id>.py`."""
+    for finding in record.proven:
+        text = next((w.script for w in finding.witnesses if w.script), "")
+        if text:
+            folder.mkdir(exist_ok=True)
+            (folder / f"{finding.candidate.candidate_id}.py").write_text(text, encoding="utf-8")

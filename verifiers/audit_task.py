@@ -70,18 +70,6 @@ class Auditor:
         if self.config.llm:
             exam, llm, labels, cost = self._asked(task, exam, known)
         flags = [*calibration.flags, *flags_of(exam, self._refused(task, known))]
-        tamper: dict[str, Any] = {}
-        if self.config.tamper:
-            from .zoo.audit import tamper_audit
-
-            tamper, extra = tamper_audit(task, self.verifier)
-            flags += extra
-        leaks: tuple[str, ...] = ()
-        if self.config.leaks:
-            from ..envs.leaks import leaks_of
-
-            leaks = leaks_of(task, self.verifier)
-            flags += ["leaks"] if leaks else []
         return replace(
             record,
             attempts=exam.attempts,
@@ -94,8 +82,6 @@ class Auditor:
             flags=tuple(dict.fromkeys(flags)),
             llm=llm,
             f1_labels=labels,
-            tamper=tamper,
-            leaks=leaks,
             cost_usd=cost,
         )
 
