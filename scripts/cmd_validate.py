@@ -91,9 +91,13 @@ def _calibrate_all(tasks: Sequence[Task], verifier: Verifier, workers: int, adva
 
 
 def _leaks(tasks: Sequence[Task], verifier: Verifier) -> dict[str, tuple[str, ...]]:
-    from ..envs.leaks import leaks_of
+    from ..envs.leaks import audit_leaks
 
-    return {task.task_id: leaks_of(task, verifier) for task in tasks}
+    found = {}
+    for task in tasks:
+        report = audit_leaks(task, backend=verifier.backend)
+        found[task.task_id] = tuple(f"leak {f.check}: {f.title}" for f in report.leaks)
+    return found
 
 
 def _print(

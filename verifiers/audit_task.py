@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from .. import __version__
 from ..envs.calibrate import Calibration
+from ..envs.leaks import audit_leaks
 from ..envs.patch import Patch
 from ..envs.task import Task
 from ..envs.verify import Verifier
@@ -19,9 +20,13 @@ from .examine import examine
 from .passrates import PassRates
 from .records import Family, Standing
 from .rundir import RunDir
+from .zoo.matrix import run_zoo
 
 BROKEN = ("broken_gold", "noop_passes")
 """Calibration flags of a task that is in no rate: DROP, whatever its EQS."""
+
+TAMPER_GROUPS = "CPRHLJ"
+"""First letters of the kinds that attack the harness instead of the task."""
 
 
 class Auditor:
@@ -70,6 +75,15 @@ class Auditor:
         if self.config.llm:
             exam, llm, labels, cost = self._asked(task, exam, known)
         flags = [*calibration.flags, *flags_of(exam, self._refused(task, known))]
+        tamper: dict[str, Any] = {}
+        if self.config.tamper:
+            tamper = self._tamper(task)
+            flags += [f"tamperable:{kind}" for kind in sorted(tamper)]
+        leaks: tuple[str, ...] = ()
+        if self.config.leaks:
+            report = audit_leaks(task, backend=self.verifier.backend)
+            leaks = tuple(f"{f.check}: {f.title} (shown by: {f.command})" for f in report.leaks)
+            flags += ["leaky"] if leaks else []
         return replace(
             record,
             attempts=exam.attempts,
@@ -82,8 +96,19 @@ class Auditor:
             flags=tuple(dict.fromkeys(flags)),
             llm=llm,
             f1_labels=labels,
+            tamper=tamper,
+            leaks=leaks,
             cost_usd=cost,
         )
+
+    def _tamper(self, task: Task) -> dict[str, Any]:
+        """Harness kinds that a naive grader would have paid on this task: kind -> what our verdict said."""
+        matrix = run_zoo([task], self.verifier, seed=self.config.seed)
+        found: dict[str, Any] = {}
+        for result in matrix.results:
+            if result.demonstrated and result.kind[0] in TAMPER_GROUPS:
+                found.setdefault(result.kind, []).append(result.word)
+        return found
 
     def _refused(self, task: Task, known: Sequence[Patch]) -> int:
         """How many known-correct alternatives the suite itself refuses (flag `too_narrow`)."""
