@@ -103,7 +103,7 @@ class Auditor:
 
     def _tamper(self, task: Task) -> dict[str, Any]:
         """Harness kinds that a naive grader would have paid on this task: kind -> what our verdict said."""
-        matrix = run_zoo([task], self.verifier, seed=self.config.seed)
+        matrix = run_zoo([task], self.verifier)
         found: dict[str, Any] = {}
         for result in matrix.results:
             if result.demonstrated and result.kind[0] in TAMPER_GROUPS:
