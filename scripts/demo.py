@@ -49,7 +49,9 @@ class Demo:
         record, finding = picked
         say("\n[bold]2. One finding in full[/bold]")
         self._show_finding(result, record, finding)
-        say("\n[bold]3. Repair[/bold]: witnesses become tests; a test is kept only if gold passes it and the exploit fails it.")
+        say(
+            "\n[bold]3. Repair[/bold]: witnesses become tests; a test is kept only if gold passes it and the exploit fails it."
+        )
         self._repair(result)
         say("\n[bold]4. An episode[/bold] with the hardened suite swapped in.")
         good = self._episode(record, finding, tasks)
@@ -76,7 +78,16 @@ class Demo:
         from .tables import number, table
 
         report = repair(result, sandbox=self.sandbox)
-        made = table("EQS before and after repair", "task", "status", "#EQS", "#EQS after", "decision", "after", "#tests")
+        made = table(
+            "EQS before and after repair",
+            "task",
+            "status",
+            "#EQS",
+            "#EQS after",
+            "decision",
+            "after",
+            "#tests",
+        )
         before = {r.task_id: r for r in result.records}
         for done in report.records:
             old = before[done.task_id].score
@@ -87,7 +98,11 @@ class Demo:
                 number(done.after.eqs if done.after else None, 3),
                 str(old.decision if old else ""),
                 str(done.after.decision if done.after else ""),
-                str(len(done.hardened.suite.added.test_ids) if done.hardened and done.hardened.suite.added else 0),
+                str(
+                    len(done.hardened.suite.added.test_ids)
+                    if done.hardened and done.hardened.suite.added
+                    else 0
+                ),
             )
         console().print(made)
         for line in report.lines():
@@ -96,12 +111,12 @@ class Demo:
     def _episode(self, record: AuditRecord, finding: Finding, tasks: Sequence[Task]) -> bool:
         from ..training_hooks.curate import load_tasks as curated
         from ..training_hooks.curate import make
-        from ..training_hooks.incidents import IncidentLog
         from ..training_hooks.jsonl_sink import JsonlSink
 
-        served = curated(tasks, audit=self.folder, hardened=self.folder, task_ids=[record.task_id])
+        name = record.dataset
+        served = curated(name, audit=self.folder, hardened=self.folder, task_ids=[record.task_id])
         task = next(t for t in tasks if t.task_id == record.task_id)
-        log = IncidentLog([JsonlSink(self.folder / "incidents.jsonl")])
+        log = JsonlSink(self.folder / "incidents.jsonl")
         env = make(served, sandbox=self.sandbox)
         good = True
         try:
@@ -124,7 +139,7 @@ class Demo:
     def _incident(self, log: Any, incident: Any, expected: float) -> bool:
         if incident is None:
             return expected == 1.0
-        log.add(incident)
+        log.incident(incident)
         console().print(
             f"  incident: {incident.severity}, kind {incident.kind}, refused by {', '.join(incident.failed_added)}",
             markup=False,
@@ -146,7 +161,13 @@ def pick(records: Sequence[AuditRecord]) -> tuple[AuditRecord, Finding] | None:
         for finding in record.proven
         if finding.candidate.family in (Family.MUTANT, Family.EXPLOIT)
     ]
-    options.sort(key=lambda o: (o[0].task_id != "toy/add_weak", o[0].task_id, -o[1].witnesses[0].rating if o[1].witnesses else 0))
+    options.sort(
+        key=lambda o: (
+            o[0].task_id != "toy/add_weak",
+            o[0].task_id,
+            -o[1].witnesses[0].rating if o[1].witnesses else 0,
+        )
+    )
     return options[0] if options else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from ..envs.errors import ConfigError
 from ..envs.task import Task
+from ..verifiers.audit import Audit
 from ..verifiers.records import Decision
 from ..verifiers.rundir import RunDir
 
@@ -40,8 +40,7 @@ def records_of(audit: Any) -> dict[str, Any]:
     Records that infrastructure cut short (`error`) are left out: such a task counts as not audited.
     """
     if isinstance(audit, str | Path):
-        kind = importlib.import_module("..verifiers.audit_record", __package__).AuditRecord
-        found: Any = RunDir.read(audit).latest("audits", kind).values()
+        found: Any = Audit.read(audit).records
     else:
         found = getattr(audit, "records", audit)
         found = found.values() if isinstance(found, Mapping) else found

@@ -74,6 +74,8 @@ class AuditRecord(Record):
     cost_usd: float = 0.0
     seconds: float = 0.0
     error: str = ""
+    hardened_eqs: float | None = None
+    """EQS of the hardened suite, once repair has made one; whoever is served that suite is filtered by it."""
 
     VOLATILE = ("seconds", "calibration", "isolation")
     """Fields that differ between two equal runs (times); left out when runs are compared."""
@@ -85,6 +87,15 @@ class AuditRecord(Record):
     @property
     def decision(self) -> Decision:
         return self.score.decision if self.score else Decision.UNDECIDED
+
+    @property
+    def decision_firm(self) -> bool:
+        return self.score is not None and self.score.decision_firm
+
+    @property
+    def eqs(self) -> float | None:
+        """EQS of the suite as it was audited (the original one)."""
+        return self.score.eqs if self.score else None
 
     @property
     def proven(self) -> tuple[Finding, ...]:

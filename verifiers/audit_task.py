@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -17,9 +19,16 @@ from .alternatives import Alternatives
 from .audit_config import AuditConfig
 from .audit_record import AuditRecord, Examination
 from .examine import examine
+from .llm.calls import CallStore
+from .llm.open import open_llm
+from .llm.protocol import LLM
+from .llm_audit import judge_survivors, llm_audit
+from .llm_record import LLMAuditResult
+from .oracle.prove import prove
 from .passrates import PassRates
-from .records import Family, Standing
+from .records import Candidate, Family, Standing, Witness
 from .rundir import RunDir
+from .search import SearchUnsupported
 from .zoo.matrix import run_zoo
 
 BROKEN = ("broken_gold", "noop_passes")
@@ -38,14 +47,16 @@ class Auditor:
         self.run = run
         self.alternatives = Alternatives.read(config.alternatives) if config.alternatives else Alternatives()
         self.pass_rates = PassRates.read(config.pass_at_1) if config.pass_at_1 else PassRates()
-        self._llm: Any = None
+        self._lock = threading.Lock()
+        self._llm: LLM | None = None
+        self._store: CallStore | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._llm is not None:
-            self._llm.close()
+        if self._store is not None:
+            self._store.close()
 
     def audit_task(self, task: Task) -> AuditRecord:
         """The record of one task. Raises SandboxError, TaskError, LLMError: the loop decides what they mean."""
@@ -69,11 +80,9 @@ class Auditor:
     def _examined(self, task: Task, record: AuditRecord, calibration: Calibration) -> AuditRecord:
         known = self.alternatives.of(task.task_id)
         exam = examine(task, self.verifier, self.config, alternatives=known)
-        llm: dict[str, Any] = {}
-        labels: tuple[tuple[str, bool], ...] = ()
-        cost = 0.0
+        asked: LLMAuditResult | None = None
         if self.config.llm:
-            exam, llm, labels, cost = self._asked(task, exam, known)
+            exam, asked = self._asked(task, exam, known)
         flags = [*calibration.flags, *flags_of(exam, self._refused(task, known))]
         tamper: dict[str, Any] = {}
         if self.config.tamper:
@@ -94,11 +103,11 @@ class Auditor:
             searched=exam.searched,
             notes=(*record.notes, *exam.notes),
             flags=tuple(dict.fromkeys(flags)),
-            llm=llm,
-            f1_labels=labels,
+            llm=asked.summary() if asked else {},
+            f1_labels=asked.f1_labels if asked else (),
             tamper=tamper,
             leaks=leaks,
-            cost_usd=cost,
+            cost_usd=asked.cost_usd if asked else 0.0,
         )
 
     def _tamper(self, task: Task) -> dict[str, Any]:
@@ -116,8 +125,66 @@ class Auditor:
 
     def _asked(
         self, task: Task, exam: Examination, known: Sequence[Patch]
-    ) -> tuple[Examination, dict[str, Any], tuple[tuple[str, bool], ...], float]:
-        raise NotImplementedError
+    ) -> tuple[Examination, LLMAuditResult]:
+        """The model's exploits and the survivors of the mechanical audit, judged and proven where they can be."""
+        config, llm = self.config, self._model()
+        prover = self._oracle if task.is_function else None
+        result = llm_audit(
+            task,
+            self.verifier,
+            llm,
+            k=config.k,
+            rounds=config.rounds,
+            benign=config.benign,
+            alternatives=known,
+            attacker_sees=config.attacker_sees,
+            seed=config.seed,
+            prover=prover,
+        )
+        correct = (*known, *result.alternatives)
+        findings = exam.findings
+        if not task.is_function:
+            judged = judge_survivors(task, self.verifier, llm, findings, alternatives=correct)
+            findings = tuple(judged)
+        standing = {f.candidate.candidate_id: f.standing for f in findings}
+        attempts = tuple(
+            replace(a, proven=standing[a.candidate_id] is Standing.PROVEN)
+            if a.candidate_id in standing
+            else a
+            for a in exam.attempts
+        )
+        if self.run is not None:
+            self.run.append("llm", result)
+        merged = replace(
+            exam,
+            findings=(*findings, *result.findings),
+            attempts=(*attempts, *result.attempts),
+            tried=exam.tried + len(result.assessed),
+            notes=(*exam.notes, *result.notes),
+        )
+        return merged, result
+
+    def _oracle(self, task: Task, candidates: Sequence[Candidate]) -> Mapping[str, tuple[Witness, ...]]:
+        """In-domain witnesses of a function task's candidates, by candidate id."""
+        try:
+            found = prove(task, candidates, backend=self.verifier.backend, seed=self.config.seed)
+        except SearchUnsupported:
+            return {}
+        return {c.candidate_id: w for c, w, standing in found if standing is Standing.PROVEN}
+
+    def _model(self) -> LLM:
+        """The model, opened by the first task that needs it; calls stand in the run's ledger file."""
+        with self._lock:
+            if self._llm is None:
+                where = ":memory:" if self.run is None else str(self.run.path / "ledger.sqlite")
+                self._store = CallStore(where)
+                self._llm = open_llm(
+                    self.config.llm,
+                    store=self._store,
+                    max_usd=self.config.max_usd or None,
+                    base_url=os.environ.get("ANTHROPIC_BASE_URL"),
+                )
+            return self._llm
 
 
 def flags_of(exam: Examination, refused: int) -> Iterable[str]:

@@ -109,6 +109,7 @@ def _kinds(attempts: Iterable[Attempt]) -> dict[str, tuple[int, int]]:
 
 
 def _benign(records: Iterable[AuditRecord]) -> tuple[int, int]:
-    controls = [r.llm.get("benign") for r in records if r.llm.get("benign")]
-    pairs = [(int(c.get("called_wrong", 0)), int(c.get("of", 0))) for c in controls if isinstance(c, Mapping)]
-    return sum(p[0] for p in pairs), sum(p[1] for p in pairs)
+    """(called wrong, paid) of the control's correct patches: judged or proven wrong is called wrong."""
+    controls = [c for r in records if isinstance(c := r.llm.get("control"), Mapping)]
+    called = sum(int(c["judged_wrong"]) + int(c["proven_wrong"]) for c in controls)
+    return called, sum(int(c["paid"]) for c in controls)
