@@ -115,7 +115,8 @@ class RunDir:
     def _settle_config(self, config: Mapping[str, Any]) -> None:
         import tomli_w
 
-        wanted = {key: value for key, value in config.items() if value is not None}
+        text = tomli_w.dumps({key: value for key, value in config.items() if value is not None})
+        wanted = tomllib.loads(text)
         file = self.path / CONFIG
         if file.is_file():
             held = self.config
@@ -133,7 +134,7 @@ class RunDir:
                     mend="Give another --out, or the same options to resume it.",
                 )
         part = file.with_suffix(".part")
-        part.write_text(tomli_w.dumps(wanted))
+        part.write_text(text)
         part.replace(file)
 
 

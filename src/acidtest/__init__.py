@@ -21,6 +21,7 @@ _WHERE = {
     "CodeEnv": "envs.code_env",
     "ShellEnv": "envs.shell_env",
     "Scorer": "training_hooks.scorer",
+    "audit": "verifiers.audit",
     "load_tasks": "training_hooks.curate",
     "make": "training_hooks.curate",
     "to_dataset": "training_hooks.datasets",
@@ -38,6 +39,7 @@ __all__ = [
     "Task",
     "Verdict",
     "__version__",
+    "audit",
     "load_tasks",
     "make",
     "to_dataset",
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from .training_hooks.curate import load_tasks, make
     from .training_hooks.datasets import to_dataset
     from .training_hooks.scorer import Scorer
+    from .verifiers.audit import audit
 
 
 def __getattr__(name: str) -> Any:
