@@ -74,8 +74,6 @@ class AuditRecord(Record):
     cost_usd: float = 0.0
     seconds: float = 0.0
     error: str = ""
-    hardened_eqs: float | None = None
-    """EQS of the hardened suite, once repair has made one; whoever is served that suite is filtered by it."""
 
     VOLATILE = ("seconds", "calibration", "isolation")
     """Fields that differ between two equal runs (times); left out when runs are compared."""
