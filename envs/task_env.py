@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, SupportsFloat
 
@@ -181,9 +180,9 @@ def unjudged(error: str) -> dict[str, Any]:
 
 def open_verifier(**options: Any) -> Judge:
     """A `Verifier` (imported only now: it brings the sandboxes with it)."""
-    module = importlib.import_module(".verify", __package__)
-    judge: Judge = module.Verifier(**options)
-    return judge
+    from .verify import Verifier
+
+    return Verifier(**options)
 
 
 def _load(source: str) -> list[Task]:
