@@ -38,9 +38,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def verifier(engine: str, folder: Path) -> Iterator[Verifier]:
-    with Ledger(folder / "ledger.sqlite") as ledger:
-        with Verifier(sandbox="docker", ledger=ledger, gold_runs=RUNS) as opened:
-            yield opened
+    with (
+        Ledger(folder / "ledger.sqlite") as ledger,
+        Verifier(sandbox="docker", ledger=ledger, gold_runs=RUNS) as opened,
+    ):
+        yield opened
 
 
 def alternatives(task: Task) -> list[Patch]:
