@@ -52,7 +52,7 @@ def _of_repository(task: Task, texts: Mapping[str, str], seed: int, limit: int |
         (part.path, mutant)
         for part in parts
         if part.path in after
-        for mutant in mutants(after[part.path], part.added_lines())
+        for mutant in mutants(after[part.path], part.added_lines(before.get(part.path)))
     ]
     if limit is not None and len(made) > limit:
         made = [made[i] for i in sorted(random.Random(seed).sample(range(len(made)), limit))]

@@ -1,7 +1,7 @@
-"""A small pure applier for unified diffs whose context matches exactly, and the lines that a diff adds.
+"""A small pure applier for unified diffs whose context matches exactly, at the printed line or the nearest other.
 
 Used to get at program texts inside the audit. It judges nothing: verdicts apply patches with `git apply` semantics.
-Not covered: renames, copies, binary patches, fuzz.
+Not covered: renames, copies, binary patches, hunks whose context does not match word for word.
 """
 
 from __future__ import annotations
@@ -41,14 +41,27 @@ class FileDiff:
     deleted: bool = False
     hunks: list[Hunk] = field(default_factory=list)
 
-    def added_lines(self) -> set[int]:
-        """1-based line numbers, in the new file, of the lines this diff adds."""
+    def added_lines(self, before: str | None = None) -> set[int]:
+        """1-based line numbers, in the new file, of the lines this diff adds.
+
+        With the old text, as the hunks really lie there; without it, as they are printed.
+        """
+        return self._lines("+", before)
+
+    def touched_lines(self, before: str | None = None) -> set[int]:
+        """Added lines, and the lines on both sides of where something was removed."""
+        return self._lines("+-", before)
+
+    def _lines(self, marks: str, before: str | None) -> set[int]:
         found: set[int] = set()
-        for hunk in self.hunks:
-            number = hunk.new_start
+        places = self._places(split_lines(before)) if before is not None else None
+        grown = 0
+        for at, hunk in enumerate(self.hunks):
+            number = hunk.new_start if places is None else places[at] + 1 + grown
+            grown += len(hunk.new) - len(hunk.old)
             for line in hunk.lines:
-                if line[0] == "+":
-                    found.add(number)
+                if line[0] in marks:
+                    found |= {number} if line[0] == "+" else {max(1, number - 1), number}
                 number += line[0] != "-"
         return found
 
@@ -57,13 +70,30 @@ class FileDiff:
         lines = split_lines(text)
         out: list[str] = []
         at = 0
-        for hunk in self.hunks:
-            start = hunk.old_start - 1 if hunk.old else hunk.old_start
-            if start < at or lines[start : start + len(hunk.old)] != hunk.old:
-                raise PatchError(f"{self.path}: hunk at line {hunk.old_start} does not match.")
+        for hunk, start in zip(self.hunks, self._places(lines), strict=True):
             out += lines[at:start] + hunk.new
             at = start + len(hunk.old)
         return "".join(out + lines[at:])
+
+    def _places(self, lines: list[str]) -> list[int]:
+        """0-based line at which each hunk's old lines stand: nearest to where they are printed, in order."""
+        places: list[int] = []
+        first = drift = 0
+        for hunk in self.hunks:
+            old = hunk.old
+            printed = (hunk.old_start - 1 if old else hunk.old_start) + drift
+            options = [
+                start
+                for start in ([printed] if not old else range(first, len(lines) - len(old) + 1))
+                if first <= start <= len(lines) and lines[start : start + len(old)] == old
+            ]
+            if not options:
+                raise PatchError(f"{self.path}: hunk at line {hunk.old_start} does not match.")
+            place = min(options, key=lambda start: abs(start - printed))
+            drift += place - printed
+            first = place + len(old)
+            places.append(place)
+        return places
 
 
 def split_lines(text: str) -> list[str]:

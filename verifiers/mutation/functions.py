@@ -50,7 +50,7 @@ class FunctionView:
             raise TaskError(
                 f"{task.task_id}: solution_file {path!r} is neither in files nor in the gold patch."
             )
-        lines = frozenset(parts[path].added_lines()) if path in parts else frozenset()
+        lines = frozenset(parts[path].added_lines(task.files.get(path))) if path in parts else frozenset()
         return cls(
             task_id=task.task_id,
             path=path,

@@ -73,7 +73,7 @@ def _after(files: Sequence[FileDiff], before: Mapping[str, str]) -> dict[str, st
 def _hollow(files: Sequence[FileDiff], before: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """(path, function name, text) with each function that gold adds completely made hollow."""
     for path, text in _after(files, before).items():
-        added = next(f for f in files if f.path == path).added_lines()
+        added = next(f for f in files if f.path == path).added_lines(before.get(path))
         try:
             tree = ast.parse(text)
         except SyntaxError:
