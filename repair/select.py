@@ -33,22 +33,22 @@ class Pool:
     must: frozenset[str] = frozenset()
 
 
-def choose(pool: Pool, limit: int = 10, *, decay: float = 0.5, novelty: float = 0.35) -> list[int]:
+def choose(pool: Pool, limit: int = 10, *, decay: float = 0.4, novelty: float = 0.5) -> list[int]:
     """At most `limit` indices, the cover of `must` first.
 
-    decay: what refusing a program once more is worth, relative to the time before. novelty: weight of new shapes,
-    relative to the best gain in refusals.
+    decay: what refusing a program once more is worth, relative to the time before. novelty: weight of a wholly new shape,
+    relative to the best first gain in refusals.
     """
     chosen: list[int] = []
     times: dict[str, int] = {}
     by_input = _by_input(pool)
+    top = max((_gain(pool, killers, times, decay) for killers in by_input.values()), default=0.0) or 1.0
     left = {program for program in pool.must if pool.kills.get(program)}
     seen: set[str] = set()
     while len(chosen) < limit:
         gains = {i: _gain(pool, killers, times, decay) for i, killers in by_input.items() if i not in chosen}
         if not gains:
             break
-        top = max(gains.values()) or 1.0
 
         worth = {i: _worth(pool, i, by_input[i] & left, gains[i] / top, seen, novelty) for i in gains}
         best = max(gains, key=worth.__getitem__)

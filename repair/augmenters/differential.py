@@ -1,18 +1,23 @@
-"""Augmenter `differential`: executed witnesses become asserts. No model; function tasks only.
+"""Augmenter `differential`: inputs on which gold and wrong programs differ become asserts. No model; function tasks.
 
 At most `max_asserts` behaviours in one file: first those that together refuse every paid wrong program, then inputs
-that spread over the domain. Nothing is asserted outside the domain that the oracle established.
+that spread over the domain (`select.py` says why a minimal cover is not enough). Nothing is pinned outside the domain
+that the oracle established, and what a gate refused once is left out of the next proposal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from ...envs.protocols import SandboxBackend
 from ...envs.task import Task
-from ...verifiers.records import Finding, Witness
+from ...verifiers.records import Candidate, Finding
+from ..pool import InputPool, build_pool
 from ..records import Proposal, Try
-from ..render import Case, case_of, render
+from ..render import Case, case_of, is_unordered, render
+from ..select import choose
 
 ORIGIN = "differential/1"
 
@@ -23,44 +28,80 @@ def propose(
     rejected: Sequence[Try] = (),
     *,
     max_asserts: int = 10,
+    backend: SandboxBackend | None = None,
+    programs: Iterable[Candidate] | None = None,
+    seed: int = 0,
+    all_findings: Sequence[Finding] = (),
     **options: Any,
 ) -> Iterable[Proposal]:
-    """One file of asserts; after a rejection the asserts that were refused are left out."""
+    """One file of asserts for all findings (a second file of the same name replaces the first).
+
+    programs: wrong programs to spread by (None: all mutants and recipes). all_findings: the blocked ones included;
+    inputs are drawn anew, with another seed, when some are still open.
+    """
     if not task.is_function:
         return
-    refused = {call for one in rejected for call in refused_calls(one)}
-    cases = cover(findings, refused, max_asserts)
-    if cases:
-        yield Proposal(
-            task_id=task.task_id,
-            added=render(task, cases),
-            targets=tuple(f.candidate.candidate_id for f in findings),
-            rationale="inputs on which gold and paid wrong programs differ",
-            origin=ORIGIN,
-            metadata={"calls": {t: c.call for t, c in zip(render(task, cases).test_ids, cases, strict=True)}},
-        )
+    again = len(all_findings) > len(findings)
+    seed, findings = (seed + 1 if again else seed), (all_findings or findings)
+    refused = {call for one in rejected if one.proposal.origin == ORIGIN for call in refused_calls(one)}
+    targets = [finding.candidate for finding in findings]
+    pool = build_pool(task, targets, backend=backend, programs=programs, seed=seed)
+    cases = chosen_cases(pool, findings, refused, max_asserts)
+    if not cases:
+        return
+    added = render(task, cases, unordered=pool.unordered if pool else is_unordered(task))
+    yield Proposal(
+        task_id=task.task_id,
+        added=added,
+        targets=tuple(target.candidate_id for target in targets),
+        rationale="inputs of the task's domain on which gold and wrong programs differ",
+        origin=ORIGIN,
+        metadata={"calls": {t: c.call for t, c in zip(added.test_ids, cases, strict=True)}},
+    )
 
 
-def cover(findings: Sequence[Finding], refused: set[str], limit: int) -> list[Case]:
-    """A small set of witnesses that touches every finding: strongest evidence first, most findings per assert."""
-    by_call: dict[str, tuple[Witness, set[str]]] = {}
+def chosen_cases(
+    pool: InputPool | None, findings: Sequence[Finding], refused: set[str], limit: int
+) -> list[Case]:
+    """The cases to pin: chosen from the pool, with the witness of each finding that the pool does not reach."""
+    if pool is None:
+        return from_witnesses(findings, refused, limit)
+    allowed = {at for at, case in enumerate(pool.cases) if case.call not in refused}
+    kills = {key: frozenset(found & allowed) for key, found in pool.pool.kills.items()}
+    unreached = [f for f in findings if not kills.get(f.candidate.candidate_id)]
+    extra = from_witnesses(unreached, refused, limit // 2)
+    masked = replace(
+        pool.pool,
+        kills=kills,
+        shapes=[s if i in allowed else frozenset() for i, s in enumerate(pool.pool.shapes)],
+    )
+    chosen = [at for at in choose(masked, limit - len(extra)) if at in allowed]
+    observed = {w.call: w.observed for f in findings for w in f.witnesses}
+    cases = [
+        replace(case, note=f"a program that the original suite paid gives {observed[case.call]}")
+        if case.call in observed
+        else case
+        for case in (pool.cases[at] for at in chosen)
+    ]
+    return [*cases, *(case for case in extra if case.call not in {c.call for c in cases})]
+
+
+def from_witnesses(findings: Sequence[Finding], refused: set[str], limit: int) -> list[Case]:
+    """A small set of witnesses that touches every finding: most findings per assert, then the strongest evidence."""
+    touches: dict[str, set[str]] = {}
+    cases: dict[str, tuple[Case, float]] = {}
     for finding in findings:
         for witness in finding.witnesses:
-            if witness.call in refused or case_of(witness) is None:
-                continue
-            held = by_call.setdefault(witness.call, (witness, set()))
-            held[1].add(finding.candidate.candidate_id)
+            case = case_of(witness) if witness.in_domain and witness.call not in refused else None
+            if case is not None:
+                touches.setdefault(witness.call, set()).add(finding.candidate.candidate_id)
+                cases.setdefault(witness.call, (case, witness.rating))
     chosen: list[Case] = []
-    left = set().union(*(ids for _, ids in by_call.values()))
+    left = {program for programs in touches.values() for program in programs}
     while left and len(chosen) < limit:
-        call = max(by_call, key=lambda c: (len(by_call[c][1] & left), by_call[c][0].rating, -len(c)))
-        witness, ids = by_call[call]
-        if not ids & left:
-            break
-        case = case_of(witness)
-        if case is not None:
-            chosen.append(case)
-        left -= ids
+        call = max(touches, key=lambda c: (len(touches[c] & left), cases[c][1], -len(c)))
+        chosen.append(cases[call][0])
+        left -= touches[call]
     return chosen
 
 
