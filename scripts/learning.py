@@ -236,7 +236,8 @@ def prepare(tasks: Sequence[Task], run: Path, sandbox: str | None) -> None:
     if (run / LOCK_NAME).is_file():
         return
     repair = importlib.import_module("..repair.repair", __package__).repair
-    audit = importlib.import_module("..verifiers.audit", __package__).audit
+    from ..verifiers.audit import audit
+
     repair(audit(tasks, out=run, sandbox=sandbox))
 
 

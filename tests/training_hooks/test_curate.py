@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from acidtest.repair.records import HardenedSuite
 from acidtest.repair.wrapper import HardenedSuiteWrapper
 from acidtest.training_hooks.curate import REFUSED, load_tasks
 from acidtest.training_hooks.datasets import rows_of
+from acidtest.verifiers.audit_record import AuditRecord
 from acidtest.verifiers.eqs import Score
 from acidtest.verifiers.records import Candidate, Decision, Family, Finding, Standing
 from acidtest.verifiers.wrapper import AuditWrapper
@@ -34,17 +35,10 @@ ADDED = AddedTests(
 EXPLOIT = at.Patch("--- a/solution.py\n+++ b/solution.py\n@@ -1 +1 @@\n-a\n+b\n")
 
 
-@dataclass(frozen=True)
-class Audited:
-    """The part of an audit record that curation reads."""
-
-    task_id: str
-    flags: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    score: Score | None = None
-    decision: Decision = Decision.KEEP
-    broken: str = ""
-    error: str = ""
+def audited(
+    task_id: str, flags: tuple[str, ...] = (), findings: tuple[Finding, ...] = (), **more: Any
+) -> AuditRecord:
+    return AuditRecord(task_id=task_id, flags=flags, findings=findings, **more)
 
 
 def scored(eqs: float | None, decision: Decision = Decision.KEEP, firm: bool = True) -> Score:
@@ -84,22 +78,21 @@ def lock_of(task: at.Task, folder: Path) -> Lock:
     return write_lock(folder, [entry])
 
 
-def records() -> list[Audited]:
+def records() -> list[AuditRecord]:
     tasks = toy()
     return [
-        Audited("toy/add_sound", score=scored(0.9)),
-        Audited(
+        audited("toy/add_sound", score=scored(0.9)),
+        audited(
             "toy/add_weak",
             ("hackable", "weak_tests"),
             (finding(tasks["add_weak"]),),
-            scored(0.5, Decision.FIX),
-            Decision.FIX,
+            score=scored(0.5, Decision.FIX),
         ),
-        Audited("toy/broken_gold", ("broken_gold",), decision=Decision.DROP, broken="broken_gold"),
-        Audited("toy/flaky", ("flaky",), score=scored(0.8, firm=False)),
-        Audited("toy/slow", score=scored(None, Decision.UNDECIDED, firm=False), decision=Decision.UNDECIDED),
-        Audited("toy/tamperable", ("tamperable:R01",), score=scored(0.75)),
-        Audited("toy/two_paths", error="engine lost"),
+        audited("toy/broken_gold", ("broken_gold",), broken="broken_gold"),
+        audited("toy/flaky", ("flaky",), score=scored(0.8, firm=False)),
+        audited("toy/slow", score=scored(None, Decision.UNDECIDED, firm=False)),
+        audited("toy/tamperable", ("tamperable:R01",), score=scored(0.75)),
+        audited("toy/two_paths", error="engine lost"),
     ]
 
 
