@@ -64,16 +64,11 @@ def _run_of(run: Path, task_id: str) -> Path:
 
 
 def _incident(run: Path, key: str) -> Incident | None:
-    from ..envs.incident import Incident
+    from ..training_hooks.jsonl_sink import read_incidents
 
     file = run / "incidents.jsonl"
-    if not file.is_file():
-        return None
-    for line in file.read_text(encoding="utf-8").splitlines():
-        found = Incident.from_json(line)
-        if found.key == key:
-            return found
-    return None
+    found = read_incidents(file) if file.is_file() else []
+    return next((incident for incident in found if incident.key == key), None)
 
 
 def show_record(record: AuditRecord, held: Audit, findings: int) -> None:

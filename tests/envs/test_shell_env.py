@@ -120,7 +120,7 @@ def test_leaks_are_shut(backend: SandboxBackend) -> None:
         backend,
         "git log --all --oneline | wc -l; git reflog | wc -l; git status --short | wc -l",
         "ls; ls -a / /tmp; find / -name 'test_solution.py' -o -name 'secret_solution.py' 2>/dev/null",
-        "grep -rs 'return a + b' / --include=*.py --include=*.patch -l 2>/dev/null | grep -v '^/\\(usr\\|proc\\|sys\\)' ; true",
+        "grep -rs 'return a + b' /testbed /tmp /root /home /opt /srv /var/tmp -l; true",
         "python3 -c \"import socket; socket.create_connection(('1.1.1.1', 53), 2)\"",
         "env",
     )
