@@ -80,7 +80,7 @@ class Verifier:
         if self.ledger is not None and (hit := self.ledger.verdict(key)) is not None:
             return hit
         verdict = self._retried(task, "verify", lambda: self._judge(task, patch, suite, layers))
-        if self.ledger is not None:
+        if self.ledger is not None and not self._is_flaky(task):
             self.ledger.store_verdict(key, verdict)
         return verdict
 
@@ -196,10 +196,17 @@ class Verifier:
             task.timeout_s,
             RUNNER_VERSION,
         ]
-        return digest_of([*facts, sorted(task.files.items()), task.protected_paths])
+        return digest_of(
+            [*facts, sorted(task.files.items()), task.protected_paths, task.metadata.get("repo", "")]
+        )
 
     def _key(self, task: Task, patch: Patch, suite: Suite, defence: Defence) -> str:
         return digest_of([self._suite_key(task, suite), patch.text, defence, self.seed, self.limits])
+
+    def _is_flaky(self, task: Task) -> bool:
+        """Whether a calibration made here found the suite flaky: its verdicts are not kept."""
+        found = self._calibrations.get(self._suite_key(task, task.suite))
+        return found is not None and Flag.FLAKY in found.flags
 
     def _lock_of(self, key: str) -> threading.Lock:
         with self._lock:
