@@ -45,6 +45,7 @@ def audit(
     tamper: Annotated[bool, typer.Option("--tamper", help="Also run the zoo's tamper audit.")] = False,
     leaks: Annotated[bool, typer.Option("--leaks", help="Also audit the images for leaks.")] = False,
     llm: Annotated[str, typer.Option(help="MODEL, batch:MODEL, files:DIR or replay:FILE.")] = "",
+    prices: Annotated[str, typer.Option(help="Token prices (JSON) instead of ours, see docs/llm.md.")] = "",
     k: Annotated[int, typer.Option("--k", min=1, help="Exploits a round.")] = 4,
     rounds: Annotated[int, typer.Option(min=1, help="Attacker rounds; the first is single shot.")] = 3,
     benign: Annotated[int, typer.Option(min=0, help="Correct alternatives sent the same way, per task.")] = 2,
@@ -82,7 +83,7 @@ def audit(
         config = AuditConfig(
             source=source, seed=seed, sandbox=sandbox, defence=defence,
             attackers=tuple(a.strip() for a in attackers.split(",") if a.strip()), repo_mutants=repo_mutants,
-            tamper=tamper, leaks=leaks, llm=llm, k=k, rounds=rounds, benign=benign, attacker_sees=attacker_sees,
+            tamper=tamper, leaks=leaks, llm=llm, prices=prices, k=k, rounds=rounds, benign=benign, attacker_sees=attacker_sees,
             candidates=candidates, alternatives=alternatives, pass_at_1=pass_at_1, max_usd=max_usd, jobs=jobs,
         )  # fmt: skip
         where = out or Path("runs") / (
@@ -91,6 +92,11 @@ def audit(
     if not source:
         raise ConfigError("No data set.", mend="Give a SOURCE, or --resume RUN.")
     tasks = opt.chosen(source, split, limit, task)
+    if config.llm and not json:
+        from ..verifiers.llm_report import llm_estimate
+        from .console import console
+
+        console().print(f"Model: {llm_estimate(tasks, config)}")
     with progress("audit", len(tasks), quiet=quiet or json) as advance:
         result = run_audit(tasks, out=where, config=config, progress=advance)
     show(result, json=json)
@@ -125,14 +131,16 @@ def show(result: Audit, *, json: bool) -> None:
     console().print(audit_table(result.records))
     for line in summary_lines(summary):
         console().print(line)
+    if result.path is not None and any(r.llm for r in result.records):
+        from ..verifiers.llm_report import llm_text
+
+        console().print(llm_text(result.path))
     if result.path is not None:
         console().print(
             f"Records: {result.path}/audit.jsonl. Next: acidtest explain TASK --run {result.path}; acidtest repair {result.path}"
         )
     if result.pending:
-        console().print(
-            f"{result.pending} tasks wait for model answers; run the same command again when they are there."
-        )
+        console().print(f"{result.pending} tasks wait for model answers. {result.waiting}")
     if result.stopped:
         console().print(f"Stopped early: {result.stopped}")
 

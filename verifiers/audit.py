@@ -35,7 +35,7 @@ Progress = Callable[[str], None]
 class Audit:
     """The outcome of an audit: records in the order of the tasks, and where they are on disk (None: nowhere).
 
-    pending: tasks that wait for model answers (`--llm files:` and `batch:`). stopped: why the audit ended before
+    pending: tasks that wait for model answers (`--llm files:` and `batch:`); waiting: where they wait. stopped: why the audit ended before
     all tasks were done ("" when it did not); running it again with the same options goes on.
     """
 
@@ -44,6 +44,7 @@ class Audit:
     path: Path | None = None
     tasks: list[Task] = field(default_factory=list)
     pending: int = 0
+    waiting: str = ""
     stopped: str = ""
 
     @property
@@ -97,7 +98,8 @@ class _Loop:
     ) -> None:
         self.tasks, self.config, self.auditor, self.run, self.progress = tasks, config, auditor, run, progress
         self.records = {} if run is None else run.latest(RECORDS, AuditRecord)
-        self.pending = 0
+        self.waits: list[Task] = []
+        self.waiting = ""
         self.stopped = ""
 
     def go(self) -> Audit:
@@ -109,7 +111,7 @@ class _Loop:
         jobs = self.config.jobs or len(os.sched_getaffinity(0))
         with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="audit") as pool:
             try:
-                self._drain(pool, iter(todo), jobs)
+                self._sweep(pool, todo, jobs)
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
@@ -119,9 +121,27 @@ class _Loop:
             config=self.config,
             path=None if self.run is None else self.run.path,
             tasks=self.tasks,
-            pending=self.pending,
+            pending=len(self.waits),
+            waiting=self.waiting,
             stopped=self.stopped,
         )
+
+    def _sweep(self, pool: ThreadPoolExecutor, todo: list[Task], jobs: int) -> None:
+        """Every task as far as the model's answers go; then all questions together; again with the answers."""
+        while todo:
+            self.waits = []
+            self._drain(pool, iter(todo), jobs)
+            if not self.waits or self.stopped:
+                return
+            try:
+                self.auditor.flush()
+            except AnswersPending as error:
+                self.waiting = str(error)
+                return
+            except BudgetExceeded as error:
+                self.stopped = str(error)
+                return
+            todo = sorted(self.waits, key=self.tasks.index)
 
     def _final(self, task: Task) -> bool:
         held = self.records.get(task.task_id)
@@ -156,7 +176,7 @@ class _Loop:
         try:
             record = future.result()
         except AnswersPending:
-            self.pending += 1
+            self.waits.append(task)
             return
         except BudgetExceeded as error:
             self.stopped = str(error)

@@ -17,7 +17,7 @@ class AuditConfig(Record):
     defence: of every counted verdict, "strict" or "fast". calibration_runs: how often gold must resolve.
     attackers: files of `verifiers/attackers` that need no model. repo_mutants: mutants executed per
     repository task (function tasks execute all of them). tamper: run the zoo's tamper audit. leaks: audit images.
-    llm: MODEL, batch:MODEL, files:DIR or replay:FILE. k: exploits a round. rounds: attacker rounds.
+    llm: MODEL, batch:MODEL, files:DIR or replay:FILE. prices: file of token prices instead of ours. k: exploits a round. rounds: attacker rounds.
     benign: correct alternatives sent the same way, per task. attacker_sees: tests, names or nothing.
     candidates: file of the user's own rollouts. alternatives: file of known-correct patches.
     pass_at_1: parquet, CSV or JSONL of results from which D is computed. max_usd: hard ceiling of model cost.
@@ -34,6 +34,7 @@ class AuditConfig(Record):
     tamper: bool = False
     leaks: bool = False
     llm: str = ""
+    prices: str = ""
     k: int = 4
     rounds: int = 3
     benign: int = 2

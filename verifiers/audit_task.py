@@ -12,6 +12,7 @@ from .. import __version__
 from ..envs.calibrate import Calibration
 from ..envs.leaks import audit_leaks
 from ..envs.patch import Patch
+from ..envs.record import digest_of
 from ..envs.task import Task
 from ..envs.verify import Verifier
 from . import eqs
@@ -58,6 +59,11 @@ class Auditor:
         if self._store is not None:
             self._store.close()
 
+    def flush(self) -> None:
+        """Send what tasks have asked the model and wait, or raise AnswersPending (files, or a batch that runs on)."""
+        if self._llm is not None:
+            self._llm.flush()
+
     def audit_task(self, task: Task) -> AuditRecord:
         """The record of one task. Raises SandboxError, TaskError, LLMError: the loop decides what they mean."""
         calibration = self.verifier.calibration(task)
@@ -79,7 +85,7 @@ class Auditor:
 
     def _examined(self, task: Task, record: AuditRecord, calibration: Calibration) -> AuditRecord:
         known = self.alternatives.of(task.task_id)
-        exam = examine(task, self.verifier, self.config, alternatives=known)
+        exam = self._exam(task, known)
         asked: LLMAuditResult | None = None
         if self.config.llm:
             exam, asked = self._asked(task, exam, known)
@@ -109,6 +115,21 @@ class Auditor:
             leaks=leaks,
             cost_usd=asked.cost_usd if asked else 0.0,
         )
+
+    def _exam(self, task: Task, known: Sequence[Patch]) -> Examination:
+        """The mechanical part; kept in the ledger where the task will be visited again for a model's answers."""
+        ledger = self.verifier.ledger
+        if not self.config.llm or ledger is None:
+            return examine(task, self.verifier, self.config, alternatives=known)
+        options = replace(self.config, llm="", prices="", k=0, rounds=0, benign=0, max_usd=0.0, jobs=0)
+        image = self.verifier.backend.image_digest(task.image)
+        key = digest_of([task.digest, image, options, [p.digest for p in known], __version__])
+        held = ledger.note("examination", key)
+        if held is not None:
+            return Examination.from_json(held)
+        exam = examine(task, self.verifier, self.config, alternatives=known)
+        ledger.store_note("examination", key, exam.to_json())
+        return exam
 
     def _tamper(self, task: Task) -> dict[str, Any]:
         """Harness kinds that a naive grader would have paid on this task: kind -> what our verdict said."""
@@ -182,6 +203,7 @@ class Auditor:
                     self.config.llm,
                     store=self._store,
                     max_usd=self.config.max_usd or None,
+                    prices=self.config.prices or None,
                     base_url=os.environ.get("ANTHROPIC_BASE_URL"),
                 )
             return self._llm
