@@ -342,3 +342,35 @@ def test_the_estimate_is_above_what_is_asked(results: list[LLMAuditResult]) -> N
     assert asked <= sum(guess.calls.values())
     assert sum(r.cost_usd for r in results) < guess.usd[1]
     assert "10 tasks" in str(guess)
+
+
+def test_the_audit_sweeps_until_the_answers_suffice(script: Any, tmp_path: Path) -> None:
+    """The same command again and again, answering the files in between; the records are the whole audit's."""
+    from acidtest.verifiers.audit import audit
+    from acidtest.verifiers.audit_config import AuditConfig
+    from acidtest.verifiers.llm_report import llm_estimate, llm_text
+
+    config = AuditConfig(
+        sandbox="local",
+        attackers=(),
+        calibration_runs=1,
+        llm=f"files:{tmp_path / 'qa'}",
+        k=2,
+        rounds=2,
+        benign=1,
+    )
+    assert "2 tasks" in str(llm_estimate(TASKS[:2], config))
+    for _ in range(8):
+        done = audit(TASKS[:2], out=tmp_path / "run", config=config)
+        if not done.pending:
+            break
+        assert "questions are waiting in" in done.waiting
+        assert answer_files(tmp_path / "qa", script) > 0
+    assert [r.error for r in done.records] == ["", ""]
+    for record in done.records:
+        assert record.hackable
+        assert record.score is not None
+        assert record.score.f1 == pytest.approx(0.75)
+        assert record.llm["control"]["held"] == 1
+        assert {f.standing for f in record.findings} >= {Standing.PROVEN, Standing.DIFFERS}
+    assert "iterated (all rounds)" in llm_text(tmp_path / "run")
