@@ -178,19 +178,11 @@ def _connect(timeout_s: float) -> Any:
     """A client that speaks the engine's own version of the API. Raises EngineUnavailable, EngineTimeout."""
     import docker
 
-    options = {**_from_env(), "timeout": timeout_s, "num_pools": 50}
-    path = str(options.get("base_url", "unix:///var/run/docker.sock"))
-    if path.startswith("unix://"):  # the SDK leaves a socket open when it cannot connect
-        probe = socket.socket(socket.AF_UNIX)
-        try:
-            probe.settimeout(timeout_s)
-            probe.connect(path.removeprefix("unix://").replace("unix:", ""))
-        except OSError as error:
-            raise _unavailable(error) from error
-        finally:
-            probe.close()
+    from ._transport import mend
+
+    options = {**_from_env(), "timeout": timeout_s}
     try:
-        first = docker.APIClient(**options, version="1.41")
+        first = mend(docker.APIClient(**options, version="1.41"))
     except docker.errors.DockerException as error:
         raise _unavailable(error) from error
     try:
@@ -198,7 +190,7 @@ def _connect(timeout_s: float) -> Any:
             version = first.version(api_version=False)["ApiVersion"]
     finally:
         first.close()
-    return docker.APIClient(**options, version=version)
+    return mend(docker.APIClient(**options, version=version))
 
 
 def _from_env() -> dict[str, Any]:

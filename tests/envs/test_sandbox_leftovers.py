@@ -76,6 +76,20 @@ def temp_folders() -> set[str]:
     return mine
 
 
+def after_the_next_run(raw: Any, pids: set[int]) -> list[str]:
+    """What is left of them once another backend has been opened.
+
+    Again for up to 20 s: the engine may still be busy with the last call of a killed process.
+    """
+    end = time.monotonic() + 20
+    while True:
+        open_backend("docker").close()
+        left = containers_of(raw, pids)
+        if not left or time.monotonic() > end:
+            return left
+        time.sleep(0.2)
+
+
 @pytest.fixture
 def raw(base_image: str) -> Iterator[Any]:
     found = docker.Engine()
@@ -89,8 +103,7 @@ def test_the_next_run_removes_what_a_killed_one_left(raw: Any, number: int) -> N
     driver = Driver("docker")
     driver.end(number, after=2, delay=0.1)
     assert containers_of(raw, {driver.process.pid})
-    open_backend("docker").close()
-    assert containers_of(raw, {driver.process.pid}) == []
+    assert after_the_next_run(raw, {driver.process.pid}) == []
 
 
 def test_temporary_folders_and_processes_of_a_killed_run(
@@ -185,7 +198,7 @@ def test_two_hundred_scripts_with_random_interruptions(raw: Any) -> None:
             continue
     backend.close()
     print(f"{scripts} scripts in {len(pids)} interrupted drivers, 80 openings under faults: {backend.fired}")
-    assert containers_of(raw, {*pids, os.getpid()}) == []
+    assert after_the_next_run(raw, {*pids, os.getpid()}) == []
     assert len(raw._api.volumes()["Volumes"] or []) == volumes
     assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == (descriptors, threads)
     assert temp_folders() == folders
