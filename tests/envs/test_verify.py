@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import pytest
 
+from acidtest.envs.errors import ImageMissing, SandboxDied, SandboxError, TaskError
+from acidtest.envs.ledger import Ledger
 from acidtest.envs.load import load_tasks
 from acidtest.envs.patch import Patch
+from acidtest.envs.protocols import Sandbox, SandboxBackend, SandboxSpec
 from acidtest.envs.run import Status
 from acidtest.envs.task import AddedTests, Task
 from acidtest.envs.verdict import Outcome
@@ -132,3 +137,93 @@ def test_a_changed_test_file_is_not_applied_and_a_notice(verifier: Verifier, wea
         weak, Patch.writing({"test_solution.py": "def test_add():\n    pass\n"}, weak.suite.test_files)
     )
     assert only.outcome is Outcome.UNRESOLVED
+
+
+class Failing:
+    """A backend that fails a number of times before it opens the real one."""
+
+    name = "failing"
+
+    def __init__(self, real: SandboxBackend, failures: int, error: SandboxError) -> None:
+        self.real, self.left, self.error = real, failures, error
+
+    def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:
+        if self.left:
+            self.left -= 1
+            raise self.error
+        return self.real.open(spec)
+
+    def image_digest(self, image: str | None) -> str:
+        return self.real.image_digest(image)
+
+    def close(self) -> None:
+        self.real.close()
+
+
+def test_infrastructure_trouble_is_retried_then_raised(verifier: Verifier, weak: Task) -> None:
+    gold = Patch(weak.gold_patch)
+    with Ledger() as ledger:
+        twice = Failing(verifier.backend, 2, SandboxDied("gone"))
+        with Verifier(sandbox=twice, ledger=ledger) as patient:
+            assert patient.verify(weak, gold).resolved
+        assert [entry[2] for entry in ledger.attempts()] == ["SandboxDied", "SandboxDied"]
+    with (
+        Verifier(sandbox=Failing(verifier.backend, 3, SandboxDied("gone"))) as given_up,
+        pytest.raises(SandboxDied),
+    ):
+        given_up.verify(weak, gold)
+    with (
+        Verifier(sandbox=Failing(verifier.backend, 1, ImageMissing("none"))) as final,
+        pytest.raises(ImageMissing),
+    ):
+        final.verify(weak, gold)
+
+
+def test_a_verdict_is_kept_and_marked(verifier: Verifier, weak: Task) -> None:
+    with Ledger() as ledger, Verifier(sandbox=verifier.backend, ledger=ledger) as keeping:
+        first = keeping.verify(weak, Patch(weak.gold_patch))
+        second = keeping.verify(weak, Patch(weak.gold_patch))
+        assert (first.cached, second.cached) == (False, True)
+        assert second == replace(first, cached=True)
+        fast = keeping.verify(weak, Patch(weak.gold_patch), defence="fast")
+        assert not fast.cached
+        assert fast.defence == "fast"
+
+
+def test_threads_share_a_verifier(verifier: Verifier, weak: Task) -> None:
+    patches = [Patch(weak.gold_patch), Patch(), Patch(weak.gold_patch), Patch()]
+    with Verifier(sandbox=verifier.backend) as shared, ThreadPoolExecutor(4) as pool:
+        rewards = list(pool.map(lambda patch: shared.verify(weak, patch).reward, patches))
+    assert rewards == [1.0, 0.0, 1.0, 0.0]
+
+
+def test_an_endless_suite_is_timed_out_and_pays_nothing(verifier: Verifier, weak: Task) -> None:
+    endless = replace(weak, timeout_s=1.0)
+    verdict = verifier.verify(endless, solution(weak, "def add(a, b):\n    while True:\n        pass\n"))
+    assert verdict.outcome is Outcome.TIMED_OUT
+    assert verdict.reward == 0.0
+
+
+def test_a_task_without_gold_is_judged_by_its_sources(verifier: Verifier, weak: Task) -> None:
+    bare = replace(weak, gold_patch="")
+    verdict = verifier.verify(bare, Patch(weak.gold_patch))
+    assert verdict.outcome is Outcome.RESOLVED
+    assert verdict.twin is not None
+    assert verdict.twin.responded == weak.suite.fail_to_pass
+    assert verifier.verify(bare, Patch()).outcome is Outcome.UNRESOLVED
+
+
+def test_a_test_patch_is_resolved_on_the_pristine_tree(verifier: Verifier, weak: Task) -> None:
+    """Test files come from a diff; what the submission writes at their path does not count (R15)."""
+    text = weak.suite.test_files["test_solution.py"]
+    suite = replace(weak.suite, test_files={}, test_patch=Patch.writing({"test_solution.py": text}).text)
+    task = weak.with_suite(suite)
+    planted = Patch.writing({"test_solution.py": "def test_add():\n    pass\n"})
+    assert verifier.verify(task, planted).outcome is Outcome.UNRESOLVED
+    gold = verifier.verify(task, Patch(weak.gold_patch))
+    assert gold.outcome is Outcome.RESOLVED
+    assert gold.twin is not None
+    assert gold.twin.responded == weak.suite.fail_to_pass
+    broken = task.with_suite(replace(suite, test_patch=suite.test_patch.replace("new file", "deleted file")))
+    with pytest.raises(TaskError):
+        verifier.verify(broken, planted)
