@@ -2,7 +2,7 @@
 
 It does what SWE-bench style harnesses do, in the same sandboxes as our verdict: the submission is applied with
 `git apply` and, when that fails, with GNU `patch`; a bash script prints `git diff`, checks the test files out, applies the
-test patch, runs the command between two markers, and records the exit code; one merged log is read for status lines.
+test patch, reinstalls the project (only where setup.py was changed: else it changes nothing), runs the command between two markers, and records the exit code; one merged log is read for status lines.
 Paid: every expected id has a passing line (XFAIL counts, a skipped PASS_TO_PASS counts), and the exit code is 0 or some
 line says FAILED. Plain scripts: exit code 0 and a line "OK". Nothing here defends anything: never use it as a reward.
 """
@@ -179,8 +179,9 @@ def eval_script(task: Task, scratch: str) -> str:
     diff = test_patch(task)
     paths = " ".join(shlex.quote(p) for p in dict.fromkeys(_DIFF_PATH.findall(diff)))
     reinstall = (
-        "[ -f setup.py ] && python3 setup.py -q develop --no-deps >/dev/null 2>&1\n"
-        if task.metadata.get("reinstall")
+        "git diff --quiet HEAD -- setup.py || { python -m pip install -q --no-deps --no-build-isolation --no-index -e . "
+        "|| python setup.py -q develop --no-deps; } >/dev/null 2>&1\n"
+        if task.image is not None
         else ""
     )
     return f"""git status

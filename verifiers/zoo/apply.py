@@ -29,36 +29,53 @@ def paths_of(patch: str) -> list[str]:
 
 
 def apply_exact(texts: Mapping[str, str], patch: str, *, only: str) -> str:
-    """Text of the file `only` after the diff. Raises PatchError where a line does not fit."""
+    """Text of the file `only` after the diff; hunks may have moved, as `git apply` allows, but every line must fit.
+
+    Raises PatchError where a hunk stands nowhere.
+    """
     lines = sections(patch).get(only)
     if lines is None:
         return texts[only]
-    old = texts.get(only, "").split("\n")
+    if only not in texts:
+        return "\n".join([new for _, _, _, after in _hunks(lines) for new in after] + [""])
+    old = texts[only].split("\n")
     new: list[str] = []
     at = 0
+    for start, before, _, after in _hunks(lines):
+        found = _find(old, before, at, start)
+        if found is None:
+            raise PatchError(f"{only}: the hunk at line {start + 1} stands nowhere")
+        new += old[at:found] + after
+        at = found + len(before)
+    return "\n".join(new + old[at:])
+
+
+def _hunks(lines: list[str]) -> list[tuple[int, list[str], int, list[str]]]:
+    """(old start from 0, old lines, new count, new lines) of each hunk."""
+    hunks: list[tuple[int, list[str], int, list[str]]] = []
     number = 0
     while number < len(lines):
         match = _HUNK.match(lines[number])
         number += 1
         if not match:
             continue
-        start, removed = int(match.group(1)), int(match.group(2) or 1)
-        left, added = removed, int(match.group(4) or 1)
-        position = start - 1 if removed else start
-        new += old[at:position]
-        at = position
+        start, left, added = int(match[1]), int(match[2] or 1), int(match[4] or 1)
+        before: list[str] = []
+        after: list[str] = []
+        hunks.append((start - 1 if left else start, before, added, after))
         while left or added:
-            line = lines[number]
+            mark, text = lines[number][:1] or " ", lines[number][1:]
             number += 1
-            mark, text = line[:1] or " ", line[1:]
             if mark in " -":
-                if at >= len(old) or old[at].rstrip("\r") != text.rstrip("\r"):
-                    raise PatchError(f"{only}: line {at + 1} is not {text!r}")
-                at, left = at + 1, left - 1
+                before.append(text)
+                left -= 1
             if mark in " +":
-                new.append(old[at - 1] if mark == " " else text)
+                after.append(text)
                 added -= 1
-    rest = old[at:]
-    if only not in texts:
-        rest = [""]
-    return "\n".join(new + rest)
+    return hunks
+
+
+def _find(old: list[str], before: list[str], at: int, start: int) -> int | None:
+    """The place nearest to `start`, not before `at`, where these lines stand."""
+    places = sorted(range(at, len(old) - len(before) + 1), key=lambda n: abs(n - start))
+    return next((n for n in places if old[n : n + len(before)] == before), None)
