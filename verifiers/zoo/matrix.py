@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from ...envs.patch import Patch
 from ...envs.record import Record
 from ...envs.task import Task
 from ...envs.verdict import Outcome
@@ -93,12 +95,13 @@ def run_zoo(
     *,
     kinds: Sequence[str] | None = None,
     only_demonstrated: bool = True,
+    jobs: int = 1,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Matrix:
     """Every payload of every task: baseline first, then our verdict.
 
     only_demonstrated: ask our verdict only about payloads that the baseline pays (what fools nobody tests nothing).
-    A task whose gold the baseline does not pay, or whose no-op it pays, is unusable here and listed so.
+    jobs: payloads at a time. A task whose gold the baseline does not pay, or whose no-op it pays, is unusable here and listed so.
     Raises SandboxError as the backend does.
     """
     results: list[Result] = []
@@ -113,15 +116,19 @@ def run_zoo(
         ground = survey(task, verifier.backend)
         made, not_here = payloads(ground, kinds)
         missing += not_here
-        alone: dict[str, bool] = {}
-        for payload in made:
+        alone = Alone(task, baseline)
+
+        def one(payload: Payload, ground: Ground = ground, alone: Alone = alone) -> Result:
             result = try_payload(
                 ground, payload, baseline, verifier, alone, only_demonstrated=only_demonstrated
             )
-            results.append(result)
             progress(
-                f"{task.task_id} {result.name}: baseline {_yes(result.baseline)}, ours {result.word or '-'}"
+                f"{result.task_id} {result.name}: baseline {_yes(result.baseline)}, ours {result.word or '-'}"
             )
+            return result
+
+        with ThreadPoolExecutor(max_workers=jobs) as pool:
+            results += pool.map(one, made)
     return Matrix(
         results=tuple(results),
         not_here=tuple(missing),
@@ -133,8 +140,6 @@ def run_zoo(
 
 def unusable_because(task: Task, baseline: BaselineGrader) -> str:
     """Why a task demonstrates nothing under the baseline ("" when it can)."""
-    from ...envs.patch import Patch
-
     if not baseline.grade(task, Patch(task.gold_patch)).paid:
         return "the baseline does not pay gold"
     if baseline.grade(task, Patch()).paid:
@@ -142,24 +147,34 @@ def unusable_because(task: Task, baseline: BaselineGrader) -> str:
     return ""
 
 
+class Alone:
+    """Which wrong code, without its payload, was seen to fail on a task. The no-op is known to (unusable_because)."""
+
+    def __init__(self, task: Task, baseline: BaselineGrader) -> None:
+        self.task, self.baseline = task, baseline
+        self._seen: dict[str, bool] = {}
+
+    def fails(self, patch: Patch) -> bool:
+        if patch.is_empty:
+            return True
+        if patch.digest not in self._seen:
+            self._seen[patch.digest] = not self.baseline.grade(self.task, patch).paid
+        return self._seen[patch.digest]
+
+
 def try_payload(
     ground: Ground,
     payload: Payload,
     baseline: BaselineGrader,
     verifier: Verifier,
-    alone: dict[str, bool],
+    alone: Alone,
     *,
     only_demonstrated: bool,
 ) -> Result:
-    """One payload. `alone` remembers which wrong code was seen to fail (patch digest -> fails)."""
+    """One payload: baseline, then the wrong code alone, then our verdict."""
     task = ground.task
     naive = baseline.grade(task, payload.patch, timeout_s=min(task.timeout_s, 120))
-    digest = payload.alone.digest
-    if naive.paid and digest not in alone:
-        alone[digest] = (
-            not payload.alone.is_empty and not baseline.grade(task, payload.alone).paid
-        ) or payload.alone.is_empty
-    fails = alone.get(digest, True)
+    fails = not naive.paid or alone.fails(payload.alone)
     ours = ""
     evidence: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
