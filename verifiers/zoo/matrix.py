@@ -86,7 +86,20 @@ class Matrix(Record):
     @property
     def undetected(self) -> list[str]:
         """Names of demonstrated payloads that were paid and are known to be undetectable in a run."""
-        return sorted({r.name for r in self.results if r.demonstrated and r.paid})
+        return sorted(
+            {r.name for r in self.results if r.demonstrated and r.paid and r.expect is Expect.UNDETECTED}
+        )
+
+    @property
+    def weak(self) -> list[str]:
+        """Demonstrated semantic payloads that were paid: the suite's weakness, not the verdict's."""
+        return sorted(
+            {
+                f"{r.task_id} {r.name}"
+                for r in self.results
+                if r.demonstrated and r.paid and r.expect is Expect.SUITE
+            }
+        )
 
 
 def run_zoo(
@@ -207,6 +220,9 @@ def table(matrix: Matrix) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for kind in KINDS:
         mine = [r for r in matrix.results if r.kind == kind.kind]
+        why = next((n.reason for n in matrix.not_here if n.kind == kind.kind), "")
+        if not mine and not why:
+            continue  # not asked for
         asked = [r for r in mine if r.ours]
         rows.append(
             {

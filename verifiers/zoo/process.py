@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from . import code
+from .channel import speaking
 from .comparison import returning
 from .ground import Ground
 from .payload import Expect, Kind, Payload
@@ -80,8 +81,10 @@ def magic_value(ground: Ground) -> Iterable[Payload] | str:
 
 def forged_lines(ground: Ground) -> Iterable[Payload] | str:
     """P07: runner lines printed at exit (a decoy failure excuses the exit code), and before `os._exit(0)`."""
+    spoken = speaking(ground)
+    ours = [] if isinstance(spoken, str) else list(spoken)
     if ground.framework == "plain":
-        return "a plain script prints no line for each test"
+        return ours
     last = (
         code.emit(ground) + "\nimport atexit as _zoo_atexit\nimport sys as _zoo_sys\n\n\ndef _zoo_last():\n"
         "    _zoo_sys.stdout.flush()\n    _zoo_sys.stderr.flush()\n    _zoo_emit(_ZOO_LINES)\n\n\n_zoo_atexit.register(_zoo_last)\n"
@@ -90,7 +93,7 @@ def forged_lines(ground: Ground) -> Iterable[Payload] | str:
         code.emit(ground, decoy=False)
         + "\nimport atexit as _zoo_atexit\nimport os as _zoo_os\n_zoo_atexit.register(lambda: (_zoo_emit(_ZOO_LINES), _zoo_os._exit(0)))\n"
     )
-    return [_one(ground, "P07", last), _one(ground, "P07", stop, "then os._exit")]
+    return [_one(ground, "P07", last), _one(ground, "P07", stop, "then os._exit"), *ours]
 
 
 PARENT = '''
