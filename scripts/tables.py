@@ -86,6 +86,12 @@ def summary_lines(summary: Summary) -> list[str]:
     ]
     if summary.benign_called_wrong.of:
         lines.append(f"Benign control: {share(summary.benign_called_wrong)} correct patches called wrong")
+    if summary.inflated_d:
+        shown = ", ".join(summary.inflated_d[:3]) + (", …" if len(summary.inflated_d) > 3 else "")
+        lines.append(
+            f"Warning: Pass@1 of {len(summary.inflated_d)} hackable tasks ({shown}) counts wrong patches that are paid, and "
+            "their D rests on it; repair them and measure Pass@1 on the hardened suites"
+        )
     if summary.gold_disputed:
         lines.append(
             f"Gold contradicts its own text on {summary.gold_disputed} tasks (`explain` shows where)"

@@ -43,6 +43,8 @@ class Summary(Record):
     findings: int = 0
     gold_disputed: int = 0
     benign_called_wrong: Share = field(default_factory=Share)
+    inflated_d: tuple[str, ...] = ()
+    """Hackable tasks whose D rests on Pass@1 of the suite that pays for wrong patches."""
     cost_usd: float = 0.0
     seconds: float = 0.0
 
@@ -75,6 +77,7 @@ def summarise(records: Iterable[AuditRecord]) -> Summary:
         findings=sum(len(r.proven) for r in sound),
         gold_disputed=sum(bool(r.gold_findings) for r in sound),
         benign_called_wrong=Share(count=called, of=controls),
+        inflated_d=tuple(r.task_id for r in usable if r.hackable and r.pass_at_1),
         cost_usd=sum(r.cost_usd for r in everything),
         seconds=sum(r.seconds for r in everything),
     )

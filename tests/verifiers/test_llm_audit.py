@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -279,8 +280,6 @@ def test_partial_counts_as_incorrect_in_f1(results: list[LLMAuditResult]) -> Non
 
 
 def test_survivors_of_the_mechanical_audit_get_a_standing(script: Any, results: list[LLMAuditResult]) -> None:
-    from dataclasses import replace
-
     from acidtest.verifiers.records import Claim
 
     found = results[0].findings
@@ -346,9 +345,12 @@ def test_the_estimate_is_above_what_is_asked(results: list[LLMAuditResult]) -> N
 
 def test_the_audit_sweeps_until_the_answers_suffice(script: Any, tmp_path: Path) -> None:
     """The same command again and again, answering the files in between; the records are the whole audit's."""
+    from acidtest.scripts.tables import summary_lines
     from acidtest.verifiers.audit import audit
     from acidtest.verifiers.audit_config import AuditConfig
+    from acidtest.verifiers.audit_task import finish
     from acidtest.verifiers.llm_report import llm_estimate, llm_text
+    from acidtest.verifiers.summary import summarise
 
     config = AuditConfig(
         sandbox="local",
@@ -374,3 +376,8 @@ def test_the_audit_sweeps_until_the_answers_suffice(script: Any, tmp_path: Path)
         assert record.llm["control"]["held"] == 1
         assert {f.standing for f in record.findings} >= {Standing.PROVEN, Standing.DIFFERS}
     assert "iterated (all rounds)" in llm_text(tmp_path / "run")
+    warned = summary_lines(summarise([replace(done.records[0], pass_at_1=(3, 9))]))
+    assert any("Pass@1 of 1 hackable tasks (mini/1)" in line for line in warned)
+    assert not any("Pass@1" in line for line in summary_lines(summarise(done.records)))
+    rescored = [finish(r) for r in done.records]
+    assert rescored == done.records, "score recomputes the same without running anything"
