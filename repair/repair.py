@@ -18,7 +18,7 @@ from typing import Any
 from ..envs.errors import AnswersPending, ConfigError, SandboxError
 from ..envs.task import Task
 from ..envs.verify import Verifier
-from ..verifiers.alternatives import Alternatives
+from ..verifiers.alternatives import HELD, Alternatives
 from ..verifiers.audit import TASKS, Audit
 from ..verifiers.audit_record import AuditRecord
 from ..verifiers.rundir import RunDir
@@ -51,7 +51,7 @@ def repair(
     """Repair an audit (or the run folder of one): every task with a proven finding of a hackable kind.
 
     iterations, max_usd: the budget of each task, and of all model calls. llm: as `--llm`, or an `LLM`. task_ids,
-    decision: take only these. alternatives: known-correct programs (default: the file of the audit). options: further
+    decision: take only these. alternatives: known-correct programs (default: the file of the audit, and what its benign control established). options: further
     fields of `RepairOptions`. Raises ConfigError, EngineUnavailable. A spent model budget and pending answers end it
     early, in `stopped`: the same call goes on.
     """
@@ -79,7 +79,9 @@ def _alternatives(given: str | Path | Alternatives | None, audit: Audit) -> Alte
     source = given if given is not None else audit.config.alternatives
     if isinstance(source, Alternatives):
         return source
-    return Alternatives.read(source) if source else Alternatives()
+    known = Alternatives.read(source) if source else Alternatives()
+    established = None if audit.path is None else audit.path / f"{HELD}.jsonl"
+    return known.plus(Alternatives.read(established)) if established and established.is_file() else known
 
 
 def _chosen(

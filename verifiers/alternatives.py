@@ -14,7 +14,20 @@ from typing import Self
 
 from ..envs.errors import ConfigError
 from ..envs.patch import Patch
+from ..envs.record import Record
 from ..envs.task import Task
+
+HELD = "alternatives"
+"""Name (`<run>/alternatives.jsonl`) of the control solutions that held; `Alternatives.read` reads it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternative(Record):
+    """One line of such a file."""
+
+    task_id: str
+    patch: str
+    source: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +59,14 @@ class Alternatives:
                 ) from error
             found.setdefault(task_id, {}).setdefault(patch.digest, patch)
         return cls(by_task={task_id: tuple(patches.values()) for task_id, patches in found.items()})
+
+    def plus(self, other: Alternatives) -> Alternatives:
+        """Both, these first, without duplicates."""
+        both = {
+            task_id: tuple({p.digest: p for p in (*self.of(task_id), *other.of(task_id))}.values())
+            for task_id in {**self.by_task, **other.by_task}
+        }
+        return Alternatives(by_task=both)
 
     def of(self, task_id: str) -> tuple[Patch, ...]:
         """Those of one task; none when the file has none."""

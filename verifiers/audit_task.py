@@ -16,7 +16,7 @@ from ..envs.record import digest_of
 from ..envs.task import Task
 from ..envs.verify import Verifier
 from . import eqs
-from .alternatives import Alternatives
+from .alternatives import HELD, Alternative, Alternatives
 from .audit_config import AuditConfig
 from .audit_record import AuditRecord, Examination
 from .examine import examine
@@ -176,6 +176,9 @@ class Auditor:
         )
         if self.run is not None:
             self.run.append("llm", result)
+            for patch in result.alternatives:
+                row = Alternative(task_id=task.task_id, patch=patch.text, source="benign control, held")
+                self.run.append(HELD, row)
         merged = replace(
             exam,
             findings=(*findings, *result.findings),

