@@ -98,10 +98,11 @@ class Spares:
             self._change.notify()
         if self._thread is not None:
             self._thread.join()
-        for shelf in self._shelves.values():
-            while shelf.ready:
-                self._discard(shelf.ready.popleft())
-        self._shelves.clear()
+        with self._change:
+            left = [spare for shelf in self._shelves.values() for spare in shelf.ready]
+            self._shelves.clear()
+        for spare in left:
+            self._discard(spare)
 
     def _work(self) -> None:
         while True:

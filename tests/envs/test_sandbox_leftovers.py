@@ -177,6 +177,7 @@ def test_a_closed_backend_leaves_no_descriptor_thread_or_container(raw: Any) -> 
 
 @pytest.mark.docker
 @pytest.mark.campaign
+@pytest.mark.timeout(3000)
 def test_two_hundred_scripts_with_random_interruptions(raw: Any) -> None:
     """Must show: containers, volumes, descriptors and temporary files left: 0."""
     dice = random.Random(11)
