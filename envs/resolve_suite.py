@@ -55,7 +55,7 @@ def resolve(
     wanted = framework.test_paths(suite.command)
     if task.image is None and not suite.test_patch.strip():
         tree = {**task.files, **suite.test_files}
-        chosen = [path for path in tree if path.endswith(".py") and belongs(path, wanted)]
+        chosen = _with_ids([path for path in tree if path.endswith(".py") and belongs(path, wanted)], suite)
         return TrustedFiles(files=own, sources={path: tree[path] for path in chosen})
     changed, deleted = _patch_paths(task, suite)
     with backend.open(SandboxSpec.of(task, limits)) as sandbox:
@@ -79,7 +79,7 @@ def resolve(
         listed = (
             listing.output.decode(errors="replace").split("\0") if isinstance(listing, ExecResult) else []
         )
-        paths = _chosen(listed, wanted)
+        paths = _with_ids(_chosen(listed, wanted), suite)[:MAX_FILES]
         read = _read(sandbox.script([Read(path=p) for p in [*changed, *paths]]), [*changed, *paths])
     files = {path: read[path] for path in changed if path in read} | own
     sources = {
@@ -133,7 +133,16 @@ def _listing(wanted: Iterable[str]) -> Exec:
 
 def _chosen(listed: list[str], wanted: tuple[str, ...]) -> list[str]:
     paths = sorted({p.removeprefix("./").removeprefix("./") for p in listed if p.endswith(".py")})
-    return [p for p in paths if belongs(p, wanted)][:MAX_FILES]
+    return [p for p in paths if belongs(p, wanted)]
+
+
+def _with_ids(paths: list[str], suite: Suite) -> list[str]:
+    """Of the command's files those that expected ids name, where ids name files at all (`path::test`)."""
+    named = {ident.split("::", 1)[0] for ident in suite.expected_ids if "::" in ident}
+    chosen = [
+        p for p in paths if p in named or any(p.endswith("/" + n) or n.endswith("/" + p) for n in named)
+    ]
+    return chosen or paths
 
 
 def _read(results: Iterable[object], paths: list[str]) -> dict[str, bytes]:
