@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from . import grade as grading
+from .case import Case, Examined, Keys, Ran
 from .defence import STRICT, Defence
 from .diff_policy import Plan, plan
 from .integrity import replaced
@@ -20,50 +21,7 @@ from .run import Status, SuiteRun
 from .run_suite import Observation, run_job
 from .task import Suite, Task
 from .twin import Choice, Weighed, choose, report_of, weigh
-from .verdict import Notice, Outcome, TwinReport, Verdict
-
-Keys = Mapping[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """One submission with all that it is judged by. reference: None for a task without gold patch."""
-
-    task: Task
-    patch: Patch
-    suite: Suite
-    defence: Defence
-    prepared: Prepared
-    reference: Reference | None
-    planned: Plan
-    seed: int = 0
-    gold_alarms: Callable[[], frozenset[str]] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ran:
-    """The real run: what was seen, what it claims, and the same of the added part where that ran."""
-
-    original: Observation
-    wanted: Keys = field(default_factory=dict)
-    claim: Outcome = Outcome.UNRESOLVED
-    statuses: Mapping[str, Status] = field(default_factory=dict)
-    added: Observation | None = None
-    added_claim: Outcome = Outcome.UNRESOLVED
-    added_statuses: Mapping[str, Status] = field(default_factory=dict)
-    isolation: str = ""
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Examined:
-    """What beacons, twin and probe say of a claimed pass."""
-
-    outcome: Outcome
-    evidence: tuple[str, ...] = ()
-    twin: TwinReport | None = None
-    notices: tuple[Notice, ...] = ()
-    seconds: Mapping[str, float] = field(default_factory=dict)
+from .verdict import Notice, Outcome, Verdict
 
 
 class Judge:
