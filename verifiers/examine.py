@@ -17,13 +17,17 @@ from ..envs.patch import Patch
 from ..envs.task import Task
 from ..envs.verdict import Outcome
 from ..envs.verify import Verifier
+from .alternatives import known_correct
 from .attackers import rollouts
 from .audit_config import AuditConfig
 from .audit_record import Examination, GoldFinding
 from .eqs import Attempt, PoolPoint
+from .mutation.apply import parse_diff
 from .oracle.prove import Examined, Oracle
-from .records import Candidate, Family, Finding, Standing
+from .oracle.recorded import RecordedOracle
+from .records import Candidate, Family, Finding, Standing, Witness
 from .search import FunctionSearch, SearchUnsupported
+from .source import SourceTree
 
 ATTACKERS = "acidtest.verifiers.attackers"
 
@@ -134,16 +138,41 @@ def _counted(
 def _examine_by_verdict(
     task: Task, verifier: Verifier, config: AuditConfig, alternatives: Sequence[Patch]
 ) -> Examination:
-    """Every candidate executed under the full defence; survivors are leads until something proves them."""
-    candidates = candidates_of(task, config, seed=config.seed, limit=config.repo_mutants)
+    """Every candidate executed under the full defence; survivors are leads until a replayed call proves them.
+
+    Candidates that do not differ from each other in text are executed once. Raises SandboxError, PatchError.
+    """
+    tree = SourceTree(task, verifier.backend, verifier.limits)
+    texts = tree.fetch(part.path for part in parse_diff(task.gold_patch))
+    candidates = candidates_of(task, config, seed=config.seed, limit=config.repo_mutants, texts=texts)
+    verdicts = [(candidate, verifier.verify(task, candidate.patch)) for candidate in candidates]
+    paid = [candidate for candidate, verdict in verdicts if verdict.resolved]
+    notes: list[str] = []
+    proofs: dict[str, tuple[tuple[Witness, ...], Standing, tuple[str, ...]]] = {}
+    if paid:
+        oracle = RecordedOracle(task, verifier.backend, alternatives=known_correct(task, alternatives))
+        usable = oracle.prepare()
+        notes.append(f"{usable} calls recorded under gold can be replayed; {len(paid)} candidates were paid")
+        for candidate, witnesses, standing, reasons in oracle.prove(paid):
+            proofs[candidate.candidate_id] = (witnesses, standing, reasons)
     attempts: list[Attempt] = []
     findings: list[Finding] = []
-    for candidate in candidates:
-        verdict = verifier.verify(task, candidate.patch)
-        attempts.append(attempt_of(candidate, verdict.outcome, None))
+    for candidate, verdict in verdicts:
+        witnesses, standing, reasons = proofs.get(candidate.candidate_id, ((), Standing.LEAD, ()))
+        attempts.append(attempt_of(candidate, verdict.outcome, standing if verdict.resolved else None))
         if verdict.resolved:
-            findings.append(Finding(candidate=candidate, verdict=verdict, standing=Standing.LEAD))
-    return Examination(attempts=tuple(attempts), findings=tuple(findings), tried=len(candidates))
+            findings.append(
+                Finding(
+                    candidate=candidate,
+                    verdict=verdict,
+                    standing=standing,
+                    witnesses=witnesses,
+                    reasons=reasons,
+                )
+            )
+    return Examination(
+        attempts=tuple(attempts), findings=tuple(findings), tried=len(candidates), notes=tuple(notes)
+    )
 
 
 def _noted(exam: Examination, note: str) -> Examination:
