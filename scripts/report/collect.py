@@ -59,14 +59,18 @@ class Material:
     @property
     def dataset(self) -> str:
         """Source of the run, else the data sets of its records."""
-        return str(self.config.get("source") or ", ".join(sorted({r.dataset for r in self.records if r.dataset})))
+        return str(
+            self.config.get("source") or ", ".join(sorted({r.dataset for r in self.records if r.dataset}))
+        )
 
 
 def collect(path: str | Path) -> Material:
     """Read a run directory. Raises ConfigError when it holds neither an audit nor incidents."""
     folder = Path(path)
     if not folder.is_dir():
-        raise ConfigError(f"No run directory {folder}.", mend="Give the --out folder of an audit or a training run.")
+        raise ConfigError(
+            f"No run directory {folder}.", mend="Give the --out folder of an audit or a training run."
+        )
     run = RunDir(folder)
     records = list(run.latest("audit", AuditRecord).values())
     incidents = read_incidents(folder / INCIDENTS) if (folder / INCIDENTS).is_file() else []

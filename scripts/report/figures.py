@@ -16,6 +16,7 @@ from .markup import INK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
 GREY = "#8b97a5"
 COLOURS = {"KEEP": "#2f9e6e", "FIX": "#d99a1e", "DROP": "#cf4a3f", "UNDECIDED": "#8b97a5"}
@@ -52,6 +53,12 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
         return figure, figure.subplots()
 
 
+def _whole() -> MaxNLocator:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(integer=True, nbins=6)
+
+
 def eqs_figure(records: Sequence[AuditRecord]) -> Figure | None:
     """Histogram of EQS coloured by decision, thresholds drawn; None without a scored task."""
     import numpy as np
@@ -83,7 +90,7 @@ def eqs_figure(records: Sequence[AuditRecord]) -> Figure | None:
     axes.set_xlim(0, 1)
     axes.set_xlabel("EQS")
     axes.set_ylabel("tasks")
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.yaxis.set_major_locator(_whole())
     axes.legend(frameon=False, fontsize=9, loc="upper left")
     return figure
 
@@ -110,7 +117,7 @@ def kinds_figure(records: Iterable[AuditRecord], most: int = 24) -> Figure | Non
         axes.text(total, place, f" {total}", va="center", fontsize=9)
     axes.tick_params(axis="y", length=0)
     axes.margins(x=0.08)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(_whole())
     axes.set_xlabel("paid programs")
     axes.legend(frameon=False, fontsize=9, loc="lower right")
     return figure

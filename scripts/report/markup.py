@@ -59,7 +59,9 @@ def percent(count: int, of: int) -> str:
     interval = wilson(count, of)
     if interval is None:
         return f"{count} of {of}"
-    return f"{count} of {of} ({100 * count / of:.1f} %, 95 % {100 * interval[0]:.1f} to {100 * interval[1]:.1f})"
+    return (
+        f"{count} of {of} ({100 * count / of:.1f} %, 95 % {100 * interval[0]:.1f} to {100 * interval[1]:.1f})"
+    )
 
 
 def inline_svg(figure: Figure, name: str, title: str) -> Markup:
