@@ -12,7 +12,6 @@ The policy is small and bandit-like (`learning_policy.py`); it is no language mo
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -127,7 +126,7 @@ def cases(
 
 
 def arms_of(found: Sequence[Case], **options: Any) -> list[Arm]:
-    """Real verdicts of every candidate under the three suites (Scorer options)."""
+    """Real verdicts of every candidate (Scorer options). One verdict of the hardened suite says what both suites pay."""
     arms = []
     with Scorer([], **options) as scorer:
         for case in found:
@@ -230,15 +229,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def prepare(tasks: Sequence[Task], run: Path, sandbox: str | None) -> None:
-    """Audit and repair the tasks (0 USD) unless the run is there already."""
-    from ..repair.lock import LOCK_NAME
-
-    if (run / LOCK_NAME).is_file():
-        return
-    repair = importlib.import_module("..repair.repair", __package__).repair
+    """Audit and repair the tasks (0 USD); what the run holds already is not done again."""
+    from ..repair.repair import repair
     from ..verifiers.audit import audit
 
-    repair(audit(tasks, out=run, sandbox=sandbox))
+    repair(audit(tasks, out=run, sandbox=sandbox or ""), sandbox=sandbox, reaudit=False)
 
 
 if __name__ == "__main__":
