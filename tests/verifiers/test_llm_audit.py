@@ -75,16 +75,18 @@ def check_records(results: list[LLMAuditResult]) -> None:
 
 
 def test_ten_tasks_through_every_kind_of_trouble(script: Any) -> None:
-    kinds = ["429", "529", "500", "cut", "invalid", "drop", "hang"]
+    kinds = ["429", "529", "500", "cut", "invalid", "drop"]
 
     def fault(number: int, params: Any) -> str:
+        if number in (50, 201):
+            return "hang"
         return kinds[(number // 9) % len(kinds)] if number % 9 == 5 else ""
 
-    with CallStore() as store, LoopbackServer(script, fault=fault, hang_s=3) as server:
-        llm = open_llm(MODEL, store=store, base_url=server.base_url, timeout_s=0.7, backoff_s=0.01)
+    with CallStore() as store, LoopbackServer(script, fault=fault, hang_s=8) as server:
+        llm = open_llm(MODEL, store=store, base_url=server.base_url, timeout_s=5, backoff_s=0.01)
         results = audit_all(llm)
         llm.close()
-        assert set(server.faults) == set(kinds)
+        assert set(server.faults) == {*kinds, "hang"}
         assert store.usage() == server.billed
         assert store.spent_usd() == pytest.approx(price_of(MODEL).cost(server.billed))
         assert sum(r.cost_usd for r in results) == pytest.approx(store.spent_usd())

@@ -88,8 +88,8 @@ def test_answer_is_recorded_with_tokens_and_cost(store: CallStore) -> None:
 
 @pytest.mark.parametrize("kind", ["429", "529", "500", "hang", "drop"])
 def test_trouble_without_a_message_is_retried(store: CallStore, kind: str) -> None:
-    with LoopbackServer(yes, fault=faults({1: kind, 2: kind}), hang_s=5) as server:
-        llm = open_llm(MODEL, store=store, base_url=server.base_url, timeout_s=0.5, backoff_s=0.01)
+    with LoopbackServer(yes, fault=faults({1: kind, 2: kind}), hang_s=6) as server:
+        llm = open_llm(MODEL, store=store, base_url=server.base_url, timeout_s=2, backoff_s=0.01)
         reply = llm.complete(question())
         llm.close()
         assert reply.answered
