@@ -33,7 +33,7 @@ RUNS = 2
 STATUSES = replace(STRICT, name="witness", accounting=False, beacons=False, twin=0.0, probe=False)
 """Only statuses are read: a program that cheats here can only pass the witness, which clears it."""
 _PEEKS = frozenset({"getsource", "getsourcelines", "getsourcefile", "__code__", "co_code", "dis", "inspect"})
-_ACTIVATE = re.compile(r"^.*\b(?:activate|source)\b[^&;]*(?:&&|;)\s*")
+_ACTIVATE = re.compile(r"^.*\bactivate\b[^&;\n]*(?:&&|;|\n)\s*", re.DOTALL)
 
 _TEXT = {"type": "string"}
 DRAFT: dict[str, Any] = {

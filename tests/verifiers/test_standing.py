@@ -6,10 +6,11 @@ from itertools import product
 
 import pytest
 
+from acidtest.envs.task import Suite, Task
 from acidtest.verifiers.llm.protocol import CallOutcome, Reply
 from acidtest.verifiers.records import Claim, Standing
 from acidtest.verifiers.standing import Cited, Evidence, Others, WitnessResult, standing_of
-from acidtest.verifiers.witness import VOTE, draft_of, specified_of, stands_in
+from acidtest.verifiers.witness import VOTE, draft_of, specified_of, stands_in, witness_suite
 
 JUDGE = ("", "correct", "partial", "incorrect", "undecided")
 COMBINATIONS = list(product(WitnessResult, Cited, Others, JUDGE, (Claim.WRONG, Claim.BENIGN, Claim.UNKNOWN)))
@@ -151,3 +152,23 @@ def test_drafts_are_checked_as_text(test: str, problem: str) -> None:
     assert problem in draft.problem
     assert bool(draft.problem) == bool(problem)
     assert set(VOTE["required"]) == {"answer", "quote", "why"}
+
+
+@pytest.mark.parametrize(
+    ("command", "prefix"),
+    [
+        ("python test_solution.py", ""),
+        (". /opt/miniconda3/bin/activate testbed && pytest -rA tests/test_a.py", ". /opt/miniconda3/bin/activate testbed && "),
+        ("source /opt/conda/bin/activate\nconda activate testbed\ncd /testbed\npytest tests", "source /opt/conda/bin/activate\nconda activate testbed\n"),
+    ],
+)  # fmt: skip
+def test_a_witness_runs_in_the_tasks_own_environment(command: str, prefix: str) -> None:
+    suite = Suite(command=command, framework="pytest", env={"PYTHONPATH": "src"})
+    task = Task(task_id="t", dataset="d", prompt="", suite=suite, gold_patch="")
+    test = "def test_x():\n    assert 1\n"
+    draft = draft_of(Reply(outcome=CallOutcome.ANSWERED, data={"test": test, "citation": "", "why": ""}))
+    made = witness_suite(task, draft, 1)
+    assert made.command == f"{prefix}python {draft.path}"
+    assert made.test_files == {draft.path: test}
+    assert made.env["PYTHONPATH"] == "src"
+    assert witness_suite(task, draft, 0).digest != made.digest, "a repeat is another execution, never a cached one"
