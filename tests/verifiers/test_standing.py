@@ -171,4 +171,6 @@ def test_a_witness_runs_in_the_tasks_own_environment(command: str, prefix: str) 
     assert made.command == f"{prefix}python {draft.path}"
     assert made.test_files == {draft.path: test}
     assert made.env["PYTHONPATH"] == "src"
-    assert witness_suite(task, draft, 0).digest != made.digest, "a repeat is another execution, never a cached one"
+    assert witness_suite(task, draft, 0).digest != made.digest, (
+        "a repeat is another execution, never a cached one"
+    )
