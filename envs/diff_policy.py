@@ -157,12 +157,9 @@ def apply_env(workdir: str) -> dict[str, str]:
 
 
 def apply_op(file: str, workdir: str, timeout_s: float = 60.0) -> Exec:
-    """Git's own reading of the diff (output), then its application. Exit 97: it does not apply."""
+    """Apply the diff and print git's own reading of it, in one process. Exit 97: it does not apply."""
     quoted = "'" + file.replace("'", "'\\''") + "'"
-    command = (
-        f"git apply --numstat -z {quoted} && printf '\\0\\0' && git apply --summary {quoted} && printf '\\0\\0'"
-        f" && git apply --whitespace=nowarn {quoted} || exit {APPLY_EXIT}"
-    )
+    command = f"git apply --apply --numstat --summary -z --whitespace=nowarn {quoted} || exit {APPLY_EXIT}"
     return Exec(
         command=command, timeout_s=timeout_s, env=apply_env(workdir), output_bytes=4_000_000, check=True
     )
@@ -178,13 +175,13 @@ def disagreement(plan: Plan, result: ExecResult) -> str:
         return f"git apply: {'; '.join(lines)[:500] or 'failed'}"
     if not plan.changes:
         return ""
-    numstat, summary = [*output.split("\0\0\0", 1), ""][:2] if "\0\0\0" in output else [output, ""]
-    seen = sorted(tuple(entry.split("\t", 2)) for entry in numstat.split("\0") if entry.count("\t") >= 2)
+    *numstat, summary = output.split("\0")
+    seen = sorted(tuple(entry.rsplit("\n", 1)[-1].split("\t", 2)) for entry in numstat)
     mine = sorted((str(c.added), str(c.deleted), c.path) for c in plan.changes)
     if seen != mine:
         return "git reads other files or line counts in this diff than we do"
     moved = sum(c.kind in {ChangeKind.RENAME, ChangeKind.COPY} for c in plan.changes)
-    lines = [line for line in summary.replace("\0", "\n").splitlines() if line.startswith(" ")]
+    lines = [line for line in summary.split("\n") if line.startswith(" ")]
     if sum(line.startswith((" rename ", " copy ")) for line in lines) != moved:
         return "git reads other renames in this diff than we do"
     if any(line.startswith((" mode change ", " create mode 12", " create mode 16")) for line in lines):

@@ -40,7 +40,7 @@ class Verifier:
 
     sandbox: a backend, its name, or None (docker where an engine answers, else local). defence: "strict", "fast" or
     a `Defence`. seed: of every random choice. ledger: verdict cache. retries: further tries after a retryable
-    SandboxError. limits: of each sandbox.
+    SandboxError. limits: of each sandbox. gold_runs: of a calibration, in the suite's own order (None: by its time).
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Verifier:
         ledger: Ledger | None = None,
         retries: int = 2,
         limits: Limits | None = None,
+        gold_runs: int | None = None,
     ) -> None:
         self._owned = sandbox is None or isinstance(sandbox, str)
         self.backend: SandboxBackend = (
@@ -62,6 +63,7 @@ class Verifier:
         self.ledger = ledger
         self.retries = retries
         self.limits = limits
+        self.gold_runs = gold_runs
         self._judges = Judge(self.backend, limits=limits, seed=seed)
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
@@ -147,7 +149,14 @@ class Verifier:
             part = self.prepared(task, suite).original
             reference = self.reference(task, suite)
             made = Calibrator(
-                self.backend, task, suite, part, reference, limits=self.limits, seed=self.seed
+                self.backend,
+                task,
+                suite,
+                part,
+                reference,
+                limits=self.limits,
+                seed=self.seed,
+                gold_runs=self.gold_runs,
             ).run()
             made = replace(made, suite_digest=task.suite.digest)
             if task.suite.added is None or not made.ok:

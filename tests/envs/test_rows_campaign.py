@@ -1,6 +1,6 @@
 """Campaign: every row of `verified_on_sdists.csv` in Docker, calibrated and judged; figures go to docs/measurements.md.
 
-ACIDTEST_CAMPAIGN=FOLDER keeps a ledger (an interrupted campaign resumes) and `rows.jsonl`, one line a row.
+Cheap rows come first. ACIDTEST_GOLD_RUNS=2 makes calibrations short. ACIDTEST_CAMPAIGN=FOLDER keeps a ledger (an interrupted campaign resumes) and `rows.jsonl`, one line a row.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from acidtest.envs.verify import Verifier
 pytestmark = [pytest.mark.campaign, pytest.mark.docker, pytest.mark.data, pytest.mark.timeout(0)]
 DATA = Path(os.environ.get("ACIDTEST_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 TASKS: list[Task] = list(load_tasks("sdists")) if (DATA / "verified_on_sdists.csv").is_file() else []
+TASKS.sort(key=lambda task: float(task.metadata["seconds_gold"]))
+RUNS = int(os.environ.get("ACIDTEST_GOLD_RUNS", "0")) or None
 CHOSEN = re.compile(os.environ.get("ACIDTEST_ROWS", ""))
 
 
@@ -36,7 +38,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def verifier(engine: str, folder: Path) -> Iterator[Verifier]:
-    with Ledger(folder / "ledger.sqlite") as ledger, Verifier(sandbox="docker", ledger=ledger) as opened:
+    with (
+        Ledger(folder / "ledger.sqlite") as ledger,
+        Verifier(sandbox="docker", ledger=ledger, gold_runs=RUNS) as opened,
+    ):
         yield opened
 
 
