@@ -15,7 +15,7 @@ from typing import Any
 
 from ..envs.protocols import SandboxBackend
 from ..envs.task import Task
-from ..verifiers.attackers import mutants, recipes
+from ..verifiers.attackers import memorise, mutants, recipes
 from ..verifiers.oracle.domain import task_text
 from ..verifiers.oracle.equality import show
 from ..verifiers.oracle.prove import Oracle
@@ -46,8 +46,8 @@ class InputPool:
 
 
 def wrong_programs(task: Task, *, seed: int = 0, limit: int = 400) -> list[Candidate]:
-    """Mutants of gold and semantic recipes: what a choice of inputs learns from."""
-    return [*mutants.attack(task, seed=seed, limit=limit), *recipes.attack(task)]
+    """Mutants of gold, semantic recipes and memorising programs: what a choice of inputs learns from."""
+    return [*mutants.attack(task, seed=seed, limit=limit), *recipes.attack(task), *memorise.attack(task)]
 
 
 def build_pool(

@@ -146,7 +146,12 @@ def _split(task: Task, record: AuditRecord, verifier: Verifier, seed: int, start
     random.Random(f"{seed}:{task.task_id}").shuffle(kinds)
     learned = set(kinds[::2])
     train = [f for f in proven if operator_of(f.candidate) in learned]
-    others = [c for c in wrong_programs(task) if operator_of(c) not in set(kinds) - learned]
+    held_kinds = set(kinds) - learned
+    others = [
+        c
+        for c in wrong_programs(task)
+        if operator_of(c) not in held_kinds and c.family is not Family.MEMORISING
+    ]
     bench = VerifierBench(task, verifier)
     correct = correct_programs(task, verifier, variants=variants_of(task, limit=2)).patches
     job = Job(task=task, findings=train, bench=bench, augmenters={}, correct=correct)
