@@ -35,13 +35,17 @@ class SearchUnsupported(TaskError):
 
 @dataclass(frozen=True, kw_only=True)
 class SearchLimits:
-    """CPU seconds. Limits scale from gold (factor x gold's own time), between a floor and a cap."""
+    """CPU seconds. Limits scale from gold (factor x gold's own time), between a floor and a cap.
+
+    gold_budget: for gold on all oracle inputs together; inputs after that are not used.
+    """
 
     visible_floor: float = 0.04
     visible_cap: float = 4.0
     call_floor: float = 0.02
     call_cap: float = 2.0
     factor: float = 8.0
+    gold_budget: float = 0.5
     memory_bytes: int = 1 << 30
 
 
@@ -104,7 +108,7 @@ class Probe:
 class FunctionSearch:
     """Runs programs of one function task. A context manager; owns its sandbox, and its backend unless given one.
 
-    jobs: programs at a time (None: all cores this process may use). quick: oracle inputs for rejected programs.
+    cpu_seconds: CPU time its execs used so far, the programs' included. jobs: programs at a time (None: all cores this process may use). quick: oracle inputs for rejected programs.
     """
 
     task: Task
@@ -121,6 +125,7 @@ class FunctionSearch:
         self._sandbox: Sandbox | None = None
         self._opened: Any = None
         self._recorded: Recorded | None = None
+        self.cpu_seconds = 0.0
         self.inputs: tuple[str, ...] = ()
         self.gold: tuple[GoldRow, ...] = ()
 
@@ -174,9 +179,8 @@ class FunctionSearch:
         """Fix the oracle inputs (texts of argument tuples) and run gold on them, twice under different hash seeds."""
         recorded = self.record()
         limit = min(self.limits.call_cap, max(0.3, 50 * recorded.longest))
-        rows = [
-            self._run("gold", {"inputs": list(inputs), "gold_limit": limit}, 1, seed=seed) for seed in (0, 1)
-        ]
+        more = {"inputs": list(inputs), "gold_limit": limit, "gold_budget": self.limits.gold_budget}
+        rows = [self._run("gold", more, 1, seed=seed) for seed in (0, 1)]
         first, second = ((run or [{}])[0].get("rows") for run in rows)
         if first is None or second is None or len(first) != len(inputs):
             raise SearchUnsupported(f"{self.task.task_id}: gold died on the oracle's inputs.")
@@ -301,6 +305,10 @@ class FunctionSearch:
         assert isinstance(result, ExecResult)
         lines = [_json(line) for line in result.output.split(b"\n") if line[:1] in (b"[", b"{")]
         found = [line for line in lines if line is not None]
+        self.cpu_seconds += sum(
+            line.pop("cpu") for line in found if isinstance(line, dict) and set(line) == {"cpu"}
+        )
+        found = [line for line in found if line]
         if not found and result.exit_code != 0:
             raise SandboxError(f"{self.task.task_id}: the search worker failed: {result.output[-300:]!r}")
         return found

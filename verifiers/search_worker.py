@@ -200,8 +200,12 @@ def _gold(job: dict[str, Any], packed: list[bytes]) -> dict[str, Any]:
     """Gold on every oracle input: kind, result, arguments afterwards, CPU seconds."""
     function = getattr(_load(job, job["gold"]), str(job["entry_point"]))
     rows: list[Any] = []
+    began = time.process_time()
     for item in packed:
         started = time.process_time()
+        if started - began > float(job["gold_budget"]):
+            rows.append(["?", None, "", 0.0])
+            continue
         kind, value, after = call_once(function, item, float(job["gold_limit"]))
         rows.append([kind, value, after, time.process_time() - started])
     return {"rows": rows}
@@ -391,6 +395,8 @@ def main(path: str) -> None:
         print(json.dumps(_in_fork(lambda: _gold(job, packed))))
     else:
         _programs(job, _Suite(job), packed)
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    print(json.dumps({"cpu": sum(one.ru_utime + one.ru_stime for one in used)}))
 
 
 def _in_fork(work: Any) -> Any:
