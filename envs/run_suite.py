@@ -12,6 +12,9 @@ from .errors import SandboxDied
 from .protocols import Channel, Exec, ExecResult, Framework, Op, Report, Sandbox, Write
 from .run import SuiteRun
 
+LOG_BYTES = 200_000
+"""How much of a suite's printed text is kept (head and tail): for people and attackers, never for grading."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -80,8 +83,15 @@ def run_ops(sandbox: Sandbox, job: Job, replies: Mapping[str, str] | None = None
     env = {**pinned(job.env), **{k: placed(v) for k, v in call.env.items()}}
     if job.env.get("PYTEST_ADDOPTS") and "PYTEST_ADDOPTS" in call.env:
         env["PYTEST_ADDOPTS"] = f"{call.env['PYTEST_ADDOPTS']} {job.env['PYTEST_ADDOPTS']}"
-    channel = Channel(replies=replies or {})
-    ops.append(Exec(command=placed(call.command), timeout_s=job.timeout_s, env=env, channel=channel))
+    ops.append(
+        Exec(
+            command=placed(call.command),
+            timeout_s=job.timeout_s,
+            env=env,
+            channel=Channel(replies=replies or {}),
+            output_bytes=LOG_BYTES,
+        )
+    )
     return ops
 
 

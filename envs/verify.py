@@ -177,7 +177,9 @@ class Verifier:
             return Reference.from_json(kept)
         part = self.prepared(task, suite).original
         made = make_reference(self.backend, task, suite, part, self.limits)
-        if self.ledger is not None:
+        if (
+            self.ledger is not None and made.finished
+        ):  # one that ran into its limit may fare better another time
             self.ledger.store_note("reference", key, made.to_json())
         return made
 
