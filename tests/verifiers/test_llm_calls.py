@@ -297,6 +297,13 @@ def test_files_are_written_answered_and_read(store: CallStore, tmp_path: Path) -
     assert replies[2].usage.input == 5
     llm.flush()
     assert (folder / "requests.jsonl").read_text() == ""
+    late = question(9)
+    with pytest.raises(AnswersPending):
+        llm.complete(late)
+    with (folder / "responses.jsonl").open("a") as file:
+        file.write(json.dumps({"custom_id": late.custom_id, "json": {"label": "no"}}) + "\n")
+    llm.flush()
+    assert llm.complete(late).answered, "an answer that came while the question was queued counts at once"
     llm.close()
 
 

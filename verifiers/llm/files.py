@@ -46,7 +46,9 @@ class FilesLLM(QueuedLLM):
     def flush(self) -> None:
         """Write every open question to requests.jsonl and raise AnswersPending; return when none is open."""
         with self._lock:
-            open_questions = [request for request in self._queue.values() if self._known(request) is None]
+            open_questions = [
+                request for request in list(self._queue.values()) if self._known(request) is None
+            ]
             self._write(open_questions)
             if not open_questions:
                 return
