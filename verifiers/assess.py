@@ -119,36 +119,41 @@ class Assessor:
         return None
 
     def _written(self, candidates: Sequence[Candidate], alternatives: Sequence[Patch]) -> dict[str, Proof]:
-        maker = self.maker
-        drafts = maker.draft_many(
-            [
-                Doubt(patch=c.patch, behaviour=c.wrong_behaviour or c.description, input=c.wrong_input)
-                for c in candidates
-            ]
-        )
-        executions: list[Executed] = []
-        for candidate, draft in zip(candidates, drafts, strict=True):
-            others = [patch for patch in alternatives if patch.digest != candidate.patch.digest]
-            if draft.problem:
-                executions.append(Executed(result=WitnessResult.NONE, detail=draft.problem))
-            else:
-                executions.append(maker.execute(draft, candidate.patch, others))
-        holding = [at for at, executed in enumerate(executions) if executed.result is WitnessResult.HOLDS]
-        votes = dict(zip(holding, maker.vote_many([drafts[at] for at in holding]), strict=True))
+        """Each candidate as far as its answers go; drafts of all are asked at once, then found in the store."""
+        waiting = Waiting()
+        waiting.get(lambda: self.maker.draft_many([_doubt(candidate) for candidate in candidates]))
         found: dict[str, Proof] = {}
-        for at, (candidate, executed) in enumerate(zip(candidates, executions, strict=True)):
-            base = Evidence(claim=candidate.claim, witness=executed.result, others=executed.others)
-            if at not in votes:
-                reason = f"witness: {executed.result} {executed.detail}".strip()
-                found[candidate.candidate_id] = Proof(evidence=base, reasons=(reason,))
-                continue
-            vote = votes[at]
-            found[candidate.candidate_id] = Proof(
-                evidence=replace(base, cited=vote.cited),
-                witnesses=(witness_of(drafts[at], executed, vote),),
-                reasons=(f"specified: {', '.join(vote.votes)}", f"alternatives: {executed.others}"),
-            )
+        for candidate in candidates:
+            proof = waiting.get(lambda: self._by_test(candidate, alternatives))  # noqa: B023
+            if proof is not None:
+                found[candidate.candidate_id] = proof
+        waiting.settle()
         return found
+
+    def _by_test(self, candidate: Candidate, alternatives: Sequence[Patch]) -> Proof:
+        """A written test, executed; when it holds, the vote on what it asserts."""
+        others = [patch for patch in alternatives if patch.digest != candidate.patch.digest]
+        (draft,) = self.maker.draft_many([_doubt(candidate)])
+        executed = Executed(result=WitnessResult.NONE, detail=draft.problem)
+        if not draft.problem:
+            executed = self.maker.execute(draft, candidate.patch, others)
+        base = Evidence(claim=candidate.claim, witness=executed.result, others=executed.others)
+        if executed.result is not WitnessResult.HOLDS:
+            return Proof(evidence=base, reasons=(f"witness: {executed.result} {executed.detail}".strip(),))
+        (vote,) = self.maker.vote_many([draft])
+        return Proof(
+            evidence=replace(base, cited=vote.cited),
+            witnesses=(witness_of(draft, executed, vote),),
+            reasons=(f"specified: {', '.join(vote.votes)}", f"alternatives: {executed.others}"),
+        )
+
+
+def _doubt(candidate: Candidate) -> Doubt:
+    return Doubt(
+        patch=candidate.patch,
+        behaviour=candidate.wrong_behaviour or candidate.description,
+        input=candidate.wrong_input,
+    )
 
 
 def assessed_of(candidate: Candidate, verdict: Verdict, label: Judgement, proof: Proof | None) -> Assessed:
