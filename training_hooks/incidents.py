@@ -6,6 +6,7 @@ Rates have decisive episodes as denominator (masked ones are in neither part) an
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -120,7 +121,7 @@ def open_log(where: Where = None, **options: Any) -> IncidentLog:
     """An `IncidentLog` from what a user says: None or "jsonl" (``incidents.jsonl`` here), "wandb", a ``*.jsonl`` path, a
     dotted path of an own module, a Sink, or several of these. jsonl is added when it is not among them.
 
-    options go to the named sinks that are not jsonl (e.g. ``project=`` for wandb).
+    Of several ranks only the first (RANK unset or 0) writes to wandb. options go to the named sinks that are not jsonl (e.g. ``project=`` for wandb).
     """
     items: list[str | Path | Sink] = (
         [] if where is None else [where] if isinstance(where, str | Path | Sink) else list(where)
@@ -132,6 +133,8 @@ def open_log(where: Where = None, **options: Any) -> IncidentLog:
             path = Path(item)
         elif item == "jsonl":
             path = path or Path(DEFAULT_PATH)
+        elif item == "wandb" and os.environ.get("RANK", "0") != "0":
+            continue
         elif isinstance(item, str):
             module = find(__package__ or "", item if "." in item else f"{item}_sink")
             sinks.append(module.sink(**options))

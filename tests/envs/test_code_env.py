@@ -72,6 +72,9 @@ def test_check_env_passes_and_ids_are_registered() -> None:
     assert isinstance(env.unwrapped, CodeEnv)
     env.close()
     assert "acidtest/Shell-v0" in gymnasium.registry
+    named = gymnasium.make("acidtest.envs:acidtest/Code-v0", tasks="toy", verifier=ScriptedVerifier())
+    assert named.reset(seed=0)[1]["task_id"].startswith("toy/")
+    named.close()
 
 
 def test_import_is_light_and_registers_nothing_heavy() -> None:

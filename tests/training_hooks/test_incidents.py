@@ -118,6 +118,24 @@ def test_an_unknown_sink_lists_what_exists(tmp_path: Path, monkeypatch: pytest.M
         open_log("nowhere")
 
 
+def test_only_the_first_rank_writes_to_wandb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    assert [type(sink) for sink in open_log([tmp_path / "i.jsonl", "wandb"]).sinks] == [JsonlSink]
+
+
+def test_explain_shows_an_incident(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from acidtest.scripts.cli import build
+
+    scored(open_log(tmp_path / "incidents.jsonl"), FOOLED, step=3)
+    (incident,) = read_incidents(tmp_path / "incidents.jsonl")
+    done = CliRunner().invoke(build(), ["explain", incident.key, "--run", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "false_pass" in done.output
+    assert "return 4" in done.output
+
+
 def test_an_incident_can_be_read_by_people(tmp_path: Path) -> None:
     log = open_log(tmp_path / "i.jsonl")
     scored(log, FOOLED, step=3)
