@@ -22,6 +22,7 @@ from .console import console, progress
 DEMO_TOY = ("toy/add_sound", "toy/add_weak", "toy/tamperable", "toy/too_narrow", "toy/broken_gold", "toy/noop_passes",
             "toy/flaky", "toy/slug_unittest")  # fmt: skip
 HUMANEVAL = 20
+REPAIRED = 5
 
 
 @dataclass
@@ -31,6 +32,7 @@ class Demo:
     folder: Path
     sandbox: str = "local"
     humaneval: int = HUMANEVAL
+    repaired: int = REPAIRED
 
     def run(self) -> int:
         """Exit code: 0 when every step showed what it should, 1 when one did not."""
@@ -55,6 +57,8 @@ class Demo:
         self._repair(result)
         say("\n[bold]4. An episode[/bold] with the hardened suite swapped in.")
         good = self._episode(record, finding, tasks)
+        say("\n[bold]5. Report[/bold]")
+        self._report()
         return 0 if good else 1
 
     def _show_audit(self, result: Audit) -> None:
@@ -75,7 +79,11 @@ class Demo:
         from ..repair.repair import repair
         from .tables import number, table
 
-        report = repair(result, sandbox=self.sandbox)
+        chosen = [r.task_id for r in result.hackable][: self.repaired]
+        console().print(
+            f"The first {len(chosen)} of {len(result.hackable)} hackable tasks; `acidtest repair {self.folder}` takes all."
+        )
+        report = repair(result, sandbox=self.sandbox, task_ids=chosen)
         made = table(
             "EQS before and after repair",
             "task",
@@ -142,6 +150,14 @@ class Demo:
             markup=False,
         )
         return expected == 0.0
+
+    def _report(self) -> None:
+        from .report.collect import collect
+        from .report.page import write
+
+        page = self.folder / "report.html"
+        size = write(collect(self.folder), page)
+        console().print(f"  {page} ({size / 1e6:.1f} MB, one file, opens from disk)", markup=False)
 
 
 def pick(records: Sequence[AuditRecord]) -> tuple[AuditRecord, Finding] | None:
