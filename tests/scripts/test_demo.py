@@ -12,10 +12,19 @@ from acidtest.verifiers.audit import Audit
 
 
 @pytest.mark.slow
-def test_the_demo_audits_repairs_plays_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_audits_repairs_plays_and_reports(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert Demo(tmp_path / "run", humaneval=1, repaired=1).run() == 0
     shown = capsys.readouterr().out
-    for text in ("toy/add_weak", "HumanEval/0", "Witness", "Reproduce: python3", "EQS before and after", "incident: false_pass"):
+    for text in (
+        "toy/add_weak",
+        "HumanEval/0",
+        "Witness",
+        "Reproduce: python3",
+        "EQS before and after",
+        "incident: false_pass",
+    ):
         assert text in shown
     incidents = (tmp_path / "run" / "incidents.jsonl").read_text().splitlines()
     assert [Incident.from_json(line).severity for line in incidents] == ["false_pass"]
