@@ -37,8 +37,8 @@ from ..verifiers.search import FunctionSearch, SearchUnsupported
 Row = dict[str, Any]
 
 
-def measure(task: Task, *, sandbox: str) -> Row:
-    """Figures of one task, all plain JSON."""
+def measure(task: Task, *, sandbox: str, speed: bool = False) -> Row:
+    """Figures of one task, all plain JSON. speed: also time the programs through the visible tests alone."""
     started = time.monotonic()
     row: Row = {"task_id": task.task_id, "error": "", "findings": []}
     backend = open_backend(sandbox)
@@ -50,7 +50,7 @@ def measure(task: Task, *, sandbox: str) -> Row:
             _count(row, candidates)
             before, clock = search.cpu_seconds, time.monotonic()
             programs = [search.view.source_of(c.patch) or "" for c in candidates]
-            if search.inputs and sandbox:
+            if speed:
                 row["visible_only"] = _visible_only(search, programs)
             row["extra_cpu"] = search.cpu_seconds - before
             row["extra_wall"] = time.monotonic() - clock
@@ -209,6 +209,23 @@ def summary(rows: Sequence[Row], wall: float) -> Row:
     }
 
 
+def _all(tasks: Sequence[Task], options: argparse.Namespace) -> list[Row]:
+    """Rows of all tasks in their order; finished ones are read from `--rows`."""
+    done: dict[str, Row] = {}
+    if options.rows and options.rows.exists():
+        for line in options.rows.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            done[row["task_id"]] = row
+    work = partial(measure, sandbox=options.sandbox, speed=options.speed)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for row in pool.map(work, [task for task in tasks if task.task_id not in done]):
+            done[row["task_id"]] = row
+            if options.rows:
+                with options.rows.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+    return [done[task.task_id] for task in tasks]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -222,11 +239,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--sandbox", default="local")
     parser.add_argument("-j", "--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--speed", action="store_true", help="time the visible tests alone, too")
+    parser.add_argument(
+        "--rows", type=Path, help="JSONL of finished tasks: written as they end, and gone on from"
+    )
     options = parser.parse_args(argv)
     tasks = load_tasks(options.source, limit=options.limit)
     clock = time.monotonic()
-    with ProcessPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(partial(measure, sandbox=options.sandbox), tasks))
+    rows = _all(tasks, options)
     figures: Row = {"summary": summary(rows, time.monotonic() - clock)}
     if options.domains:
         lines = options.domains.read_text(encoding="utf-8").splitlines()

@@ -12,6 +12,7 @@ import json
 import os
 import pickle
 import random
+import re
 import signal
 import sys
 import types
@@ -101,7 +102,7 @@ def _call(row: "list[Any]") -> "list[Any]":
 
 def _left(args: Any, kwargs: Any) -> str:
     """The arguments after the call as text, with the public plain attributes of the first one (often self)."""
-    text = repr((args, kwargs))[:2000]
+    text = re.sub(r" at 0x[0-9a-f]+", "", repr((args, kwargs)))[:2000]
     kept = getattr(args[0], "__dict__", None) if args else None
     if not isinstance(kept, dict):
         return text
@@ -112,6 +113,10 @@ def _left(args: Any, kwargs: Any) -> str:
 
 def replay(path: str) -> None:
     """Make every recorded call in a process of its own kind of order: one fork per call."""
+    here = os.getcwd()
+    sys.path[:0] = [
+        path for path in (here, here + "/src", here + "/lib", here + "/tests") if os.path.isdir(path)
+    ]
     prepare()
     signal.signal(signal.SIGALRM, _on_timer)
     with open(path) as file:
