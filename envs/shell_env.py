@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from pathlib import PurePosixPath
 from typing import Any
 
 from .errors import ConfigError, SandboxError
@@ -187,3 +188,9 @@ class ShellEnv(TaskEnv):
         if self._own_backend and self._backend is not None:
             self._backend.close()
             self._backend = None
+
+
+def _inside(path: str) -> bool:
+    """Whether deleting the path can only touch the workdir: without isolation an absolute one would be this machine's."""
+    pure = PurePosixPath(path)
+    return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts

@@ -245,3 +245,37 @@ def test_a_verifier_that_was_given_stays_open() -> None:
         CodeEnv([TASK], verifier=verifier, sandbox="fake")
     with pytest.raises(ConfigError):
         CodeEnv([])
+
+
+def test_with_the_real_verifier_the_contract_holds_and_gold_is_paid_the_same_twice() -> None:
+    """Deterministic `info`, twin's choice included; wall times and logs are not compared."""
+    from gymnasium.utils.env_checker import data_equivalence
+
+    task = next(t for t in at.load_tasks("toy") if t.task_id == "toy/add_sound")
+    env = gymnasium.make("acidtest/Code-v0", tasks=[task], sandbox="local")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped)
+    steps = []
+    for _ in range(2):
+        env.reset(seed=1)
+        steps.append(env.step(task.gold_patch))
+    assert steps[0][1] == 1.0
+    assert data_equivalence(steps[0], steps[1])
+    env.close()
+
+
+def test_async_vector_env_without_shared_memory() -> None:
+    """Gymnasium's own vector environment in processes; text does not fit into shared memory."""
+    from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+
+    def make() -> CodeEnv:
+        return CodeEnv([TASK], verifier=ScriptedVerifier({PATCH: at.Outcome.RESOLVED}))
+
+    envs = AsyncVectorEnv([make] * 2, shared_memory=False, autoreset_mode=AutoresetMode.DISABLED)
+    envs.reset(seed=0)
+    _, rewards, terminated, _, infos = envs.step((PATCH, "nothing"))
+    assert rewards.tolist() == [1.0, 0.0]
+    assert terminated.all()
+    assert list(infos["outcome"]) == ["resolved", "unresolved"]
+    envs.close()
