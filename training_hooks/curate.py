@@ -136,7 +136,7 @@ def load_tasks(
         kept=tuple(t.task_id for t in kept),
         dropped=dropped,
         hardened=tuple(t.task_id for t in kept if t.suite.added is not None),
-        still_hackable=tuple(t.task_id for t in kept if "hackable" in facts.get(t.task_id, Facts()).flags),
+        still_hackable=tuple(t.task_id for t in kept if _known_hackable(t, facts.get(t.task_id))),
     )
     ids = set(report.kept)
     return TaskList(
@@ -146,6 +146,13 @@ def load_tasks(
         facts={key: value for key, value in facts.items() if key in ids},
         lock=lock,
     )
+
+
+def _known_hackable(task: Task, facts: Facts | None) -> bool:
+    """Whether an audit of the very suite that is served found a paid wrong program."""
+    if facts is None or "hackable" not in facts.flags:
+        return False
+    return facts.hardened or task.suite.added is None
 
 
 def _hardened(task: Task, lock: Lock | None) -> Task:

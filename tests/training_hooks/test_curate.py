@@ -144,6 +144,9 @@ def test_hardened_suites_are_swapped_in_and_the_task_is_served(tmp_path: Path) -
     lock_of(toy()["add_weak"], tmp_path)
     tasks = load_tasks("toy", audit=records(), hardened=tmp_path)
     assert tasks.report.hardened == ("toy/add_weak",)
+    assert tasks.report.still_hackable == (), "no audit after repair says so"
+    loose = load_tasks("toy", audit=records(), allow_hackable=True)
+    assert loose.report.still_hackable == ("toy/add_weak",)
     served = next(task for task in tasks if task.task_id == "toy/add_weak")
     assert served.suite.added == ADDED
     assert served.suite.original.digest == toy()["add_weak"].suite.digest
