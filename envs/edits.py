@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import threading
+import warnings
 
 BLOCKS = (
     ast.If,
@@ -88,13 +90,23 @@ def _stays_first(node: ast.stmt, position: int) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
+_quiet = threading.Lock()
+
+
+def parse_quietly(source: str) -> ast.Module:
+    """`ast.parse` without warnings about escapes in other people's code (errors where warnings are errors)."""
+    with _quiet, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
+
+
 def readable(source: str) -> tuple[ast.Module | None, str]:
     """(tree, "") or (None, why it cannot be rewritten here)."""
     try:
         source.encode()
         if "\r" in source.replace("\r\n", ""):
             return None, "lone carriage returns"
-        return ast.parse(source), ""
+        return parse_quietly(source), ""
     except (SyntaxError, ValueError, RecursionError) as error:
         return None, f"does not parse here: {type(error).__name__}"
 
@@ -103,7 +115,7 @@ def checked(edits: Edits, source: str) -> tuple[str, str]:
     """(new text, "") or (the old text, why)."""
     text = edits.result()
     try:
-        ast.parse(text)
+        parse_quietly(text)
     except SyntaxError as error:
         return source, f"cannot be rewritten: {error.msg}"
     return text, ""

@@ -21,6 +21,7 @@ import ast
 import re
 from dataclasses import dataclass
 
+from .edits import parse_quietly
 from .patch import Patch
 from .task import Task
 
@@ -83,7 +84,7 @@ def _writing(task: Task, path: str, text: str) -> Patch:
 def _defines(code: str, name: str) -> bool:
     """Whether `code` parses and binds `name` at the top level (def, class, assignment or import)."""
     try:
-        tree = ast.parse(code)
+        tree = parse_quietly(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     bound: set[str] = set()

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+from ..edits import parse_quietly
 from ..patch import Patch
 from ..task import Suite, Task
 
@@ -56,7 +57,7 @@ def stub_of(code: str, entry_point: str, docstring: str) -> str:
 
     Everything else of the module is dropped but imports: helpers belong to the solution.
     """
-    module = ast.parse(code)
+    module = parse_quietly(code)
     keep: list[ast.stmt] = [n for n in module.body if isinstance(n, ast.Import | ast.ImportFrom)]
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and node.name == entry_point:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..edits import parse_quietly
 from ..errors import TaskError
 from ..task import Task
 from ._functions import function_task, stub_of
@@ -37,7 +38,7 @@ def _task(row: Row, where: str) -> Task:
     code, tests = need(row, "code", where), need(row, "test_list", where, list)
     imports: list[str] = list(row.get("test_imports") or ())
     try:
-        module, used = ast.parse(code), _names("\n".join(tests))
+        module, used = parse_quietly(code), _names("\n".join(tests))
     except SyntaxError as error:
         raise TaskError(
             f"{where}: field 'code' or 'test_list' is no Python ({error.msg}).", mend="Drop the row."
@@ -68,7 +69,7 @@ def _task(row: Row, where: str) -> Task:
 
 
 def _names(code: str) -> set[str]:
-    return {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+    return {node.id for node in ast.walk(parse_quietly(code)) if isinstance(node, ast.Name)}
 
 
 def _binds(node: ast.Import | ast.ImportFrom) -> set[str]:

@@ -27,6 +27,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from .. import r2e_rule
+from ..edits import parse_quietly
 from ..errors import ConfigError, TaskError
 from ..patch import file_diff
 from ..task import Suite, Task
@@ -142,7 +143,7 @@ def _resolve(key: str, names: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
 def defined_tests(source: str) -> frozenset[str]:
     """Dotted names of functions, classes and methods of a test file (bases in the same file included)."""
     try:
-        tree = ast.parse(source)
+        tree = parse_quietly(source)
     except SyntaxError:
         return frozenset()
     classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
