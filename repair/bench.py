@@ -126,6 +126,11 @@ class VerifierBench:
         """The verdict of the hardened suite, original tests first, strict: what an episode would be paid."""
         return self._verify(patch, replace(self.task.suite.original, added=added), strict=True, repeat=repeat)
 
+    def suite_seconds(self) -> float:
+        """Wall seconds of the original suite's own command under gold."""
+        verdict = self._verify(Patch(self.task.gold_patch), self.task.suite.original, strict=True)
+        return verdict.run.seconds if verdict.run else 0.0
+
     def _joint_suite(self, added: AddedTests) -> Suite | None:
         """Added tests first and then the original ones, in one process; None where the command names no test file."""
         suite = self.task.suite.original

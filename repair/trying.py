@@ -92,6 +92,7 @@ def try_proposals(
             targets=line.wrong_candidates(task) or tuple(f.candidate for f in held),
             correct={**known, **line.correct_patches(task)},
             limits=limits or GateLimits(),
+            suite_seconds=bench.suite_seconds(),
         )
         one = Tried(label=line.label, task_id=task.task_id, result=run_gates(trial), expect=line.expect)
         if progress is not None:

@@ -33,9 +33,11 @@ def collects(trial: Trial) -> Check:
 
 
 def within_time_budget(trial: Trial) -> Check:
-    """The added tests take little time under gold: an absolute budget, or a share of a slow suite's own time."""
+    """The added tests take little time under gold: an absolute budget, or the suite's own time where that is longer."""
     name, run = "within time budget", trial.bench.run(trial.gold, trial.added)
     budget = max(trial.limits.max_seconds, trial.limits.max_share * trial.suite_seconds)
+    if not run.timed_out and run.seconds > budget:
+        run = trial.bench.run(trial.gold, trial.added, repeat=1)  # a loaded machine: the faster of two counts
     if run.timed_out or run.seconds > budget:
         took = "the time limit" if run.timed_out else f"{run.seconds:.1f} s"
         return failed(name, f"took {took} of {budget:.1f} s", Defect.TIMEOUT)
