@@ -102,7 +102,7 @@ def _audited(options: argparse.Namespace, out: Path) -> Audit:
 def measure(audited: Audit, verifier: Verifier, out: Path, *, jobs: int = 2, seed: int = 7) -> list[HeldOut]:
     """Every task with a proven non-memorising finding, those on disk left alone."""
     path = out / HELD_OUT
-    done = {r.task_id: r for r in _read(path)}
+    done = {r.task_id: r for r in read_held_out(out)}
     tasks = {task.task_id: task for task in audited.tasks}
     todo = [r for r in audited.records if r.task_id not in done and _proven(r, memorising=False)]
     with ThreadPoolExecutor(jobs) as pool, path.open("a", encoding="utf-8") as file:
@@ -114,7 +114,9 @@ def measure(audited: Audit, verifier: Verifier, out: Path, *, jobs: int = 2, see
     return [done[r.task_id] for r in audited.records if r.task_id in done]
 
 
-def _read(path: Path) -> list[HeldOut]:
+def read_held_out(out: Path) -> list[HeldOut]:
+    """What an earlier call measured; a cut last line is left out."""
+    path = out / HELD_OUT
     if not path.is_file():
         return []
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
