@@ -22,7 +22,7 @@ from acidtest.envs.verify import Verifier
 
 pytestmark = [pytest.mark.campaign, pytest.mark.docker, pytest.mark.data, pytest.mark.timeout(0)]
 DATA = Path(os.environ.get("ACIDTEST_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
-TASKS: list[Task] = list(load_tasks("sdists")) if (DATA / "verified_on_sdists.csv").is_file() else []
+TASKS: list[Task] = list(load_tasks(f"sdists:{DATA}")) if (DATA / "verified_on_sdists.csv").is_file() else []
 TASKS.sort(key=lambda task: float(task.metadata["seconds_gold"]))
 RUNS = int(os.environ.get("ACIDTEST_GOLD_RUNS", "0")) or None
 CHOSEN = re.compile(os.environ.get("ACIDTEST_ROWS", ""))
