@@ -97,7 +97,7 @@ def test_contract(backend: SandboxBackend) -> None:
 
 
 def test_unknown_name_lists_what_exists() -> None:
-    with pytest.raises(UnknownName, match="docker, fake, local"):
+    with pytest.raises(UnknownName, match="docker, fake, faulty, local"):
         open_backend("nowhere")
 
 
