@@ -45,54 +45,50 @@ def differences(calm: list[AuditRecord], stormy: list[AuditRecord]) -> list[str]
     return found
 
 
-def under_fire(tasks: list[Task], out: Path, *, passes: int, **options: Any) -> list[AuditRecord]:
-    """Audit again and again into the same folder until no record carries an error."""
-    for _ in range(passes):
-        try:
-            made = audit(tasks, out=out, sandbox="faulty", **options)
-        except SandboxError:
-            continue
-        if len(made.records) == len(tasks) and not any(record.error for record in made.records):
-            return made.records
-    raise AssertionError(f"not complete after {passes} passes")
+class Storm:
+    """Audits under a plan whose seed changes with every attempt; counts everything that fired."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, inner: str, share: float) -> None:
+        self.plan, self.log, self.share, self.attempts = folder / "plan.toml", folder / "fired", share, 0
+        monkeypatch.setenv("ACIDTEST_FAULT_INNER", inner)
+        monkeypatch.setenv("ACIDTEST_FAULT_PLAN", str(self.plan))
+        monkeypatch.setenv("ACIDTEST_FAULT_LOG", str(self.log))
+
+    def audit(
+        self, tasks: list[Task], out: Path, *, at_most: int, passes: int, **options: Any
+    ) -> list[AuditRecord]:
+        """Audit again and again into the same folder until no record carries an error."""
+        for _ in range(passes):
+            self.attempts += 1
+            shares = "".join(f"{kind} = {self.share}\n" for kind in KINDS)
+            ceilings = "".join(f"{kind} = {at_most}\n" for kind in KINDS)
+            self.plan.write_text(f"seed = {self.attempts}\n[share]\n{shares}[at_most]\n{ceilings}")
+            try:
+                made = audit(tasks, out=out, sandbox="faulty", **options)
+            except SandboxError:
+                continue
+            if len(made.records) == len(tasks) and not any(record.error for record in made.records):
+                return made.records
+        raise AssertionError(f"not complete after {passes} passes")
+
+    @property
+    def fired(self) -> Counter[str]:
+        total: Counter[str] = Counter()
+        for line in self.log.read_text().splitlines() if self.log.exists() else []:
+            total.update(json.loads(line))
+        return total
 
 
-def storm(
-    tasks: list[Task],
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    inner: str,
-    share: float,
-    at_most: int,
-) -> tuple[Counter[str], list[str]]:
-    """What fired, and what differs from the calm run."""
-    shares = "".join(f"{kind} = {share}\n" for kind in KINDS)
-    ceilings = "".join(f"{kind} = {at_most}\n" for kind in KINDS)
-    options: dict[str, Any] = {"seed": 1, "jobs": 2, "calibration_runs": 2, "repo_mutants": 4}
-    calm = audit(tasks, out=folder / "calm", sandbox=inner, **options).records
-    fired: Counter[str] = Counter()
-    monkeypatch.setenv("ACIDTEST_FAULT_INNER", inner)
-    monkeypatch.setenv("ACIDTEST_FAULT_LOG", str(folder / "fired.jsonl"))
-    for round_ in range(rounds):
-        plan = folder / f"plan{round_}.toml"
-        plan.write_text(f"seed = {round_}\n[share]\n{shares}[at_most]\n{ceilings}")
-        monkeypatch.setenv("ACIDTEST_FAULT_PLAN", str(plan))
-        stormy = under_fire(tasks, folder / f"stormy{round_}", passes=200, **options)
-        found = differences(calm, stormy)
-        fired = Counter()
-        for line in (folder / "fired.jsonl").read_text().splitlines():
-            fired.update(json.loads(line))
-        if found or min(fired[kind] for kind in KINDS) >= at_most:
-            return fired, found
-    return fired, found
+OPTIONS: dict[str, Any] = {"seed": 1, "jobs": 2, "calibration_runs": 2, "repo_mutants": 4}
 
 
 def test_a_toy_audit_under_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = load_tasks("toy", limit=1)
-    fired, found = storm(tasks, tmp_path, monkeypatch, inner="local", share=0.03, at_most=1, rounds=1)
-    assert found == []
-    assert sum(fired.values()) >= 3, fired
+    calm = audit(tasks, out=tmp_path / "calm", sandbox="local", **OPTIONS).records
+    storm = Storm(tmp_path, monkeypatch, inner="local", share=0.03)
+    stormy = storm.audit(tasks, tmp_path / "stormy", at_most=1, passes=30, **OPTIONS)
+    assert differences(calm, stormy) == []
+    assert sum(storm.fired.values()) >= 1
 
 
 @pytest.mark.docker
@@ -102,9 +98,18 @@ def test_two_hundred_faults_over_an_audit(
     base_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Must show: at least 200 faults, at least 10 of each kind, differences from the calm run: 0."""
-    tasks = load_tasks("toy", limit=6)
-    fired, found = storm(tasks, tmp_path, monkeypatch, inner="docker", share=0.01, at_most=23, rounds=40)
-    print(f"{sum(fired.values())} faults: {dict(fired)}; differences: {len(found)} {found}")
+    tasks = load_tasks("toy", limit=4)
+    calm = audit(tasks, out=tmp_path / "calm", sandbox="docker", **OPTIONS).records
+    storm = Storm(tmp_path, monkeypatch, inner="docker", share=0.02)
+    rounds, found = 0, []
+    while min(storm.fired[kind] for kind in KINDS) < 10 or sum(storm.fired.values()) < 200:
+        rounds += 1
+        stormy = storm.audit(tasks, tmp_path / f"stormy{rounds}", at_most=5, passes=60, **OPTIONS)
+        found += differences(calm, stormy)
+        print(f"round {rounds}, {storm.attempts} attempts: {sum(storm.fired.values())} faults", flush=True)
+    print(
+        f"{sum(storm.fired.values())} faults {dict(storm.fired)} in {rounds} audits of {len(tasks)} tasks, ",
+        end="",
+    )
+    print(f"{storm.attempts} attempts; differences: {len(found)} {found}")
     assert found == []
-    assert sum(fired.values()) >= 200
-    assert all(fired[kind] >= 10 for kind in KINDS)
