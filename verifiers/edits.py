@@ -127,10 +127,53 @@ def _hunks(old: str | None, path: str, hunks: Sequence[tuple[int, list[str]]]) -
             continue
         if not before:
             raise EditError(f"hunk {number} of {path} has no line to stand at")
-        start, size, dedent = _place(lines, before, stated, f"hunk {number} of {path}", unique=False)
-        after = _keep_context(body, lines[start : start + size], dedent)
-        lines[start : start + size] = after
+        what = f"hunk {number} of {path}"
+        try:
+            start, size, dedent = _place(lines, before, stated, what, unique=False)
+        except EditError:
+            parts = _parts(body)
+            if len(parts) < 2:
+                raise
+            lines = _in_parts(lines, parts, what)
+            continue
+        lines[start : start + size] = _keep_context(body, lines[start : start + size], dedent)
     return "\n".join(lines)
+
+
+def _parts(body: list[str]) -> list[list[str]]:
+    """Each run of changed lines with the two lines of context on its sides: for hunks that leave lines out between."""
+    changed = [at for at, line in enumerate(body) if line[0] in "+-"]
+    runs: list[tuple[int, int]] = []
+    for at in changed:
+        if runs and at == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], at)
+        else:
+            runs.append((at, at))
+    parts = []
+    for first, last in runs:
+        head, tail = first, last + 1
+        while head > max(0, first - 2) and body[head - 1][0] == " ":
+            head -= 1
+        while tail < min(len(body), last + 3) and body[tail][0] == " ":
+            tail += 1
+        parts.append(body[head:tail])
+    return parts
+
+
+def _in_parts(lines: list[str], parts: list[list[str]], what: str) -> list[str]:
+    """Place the parts one after the other; each must stand exactly once behind the one before. Raises EditError."""
+    done = 0
+    for part in parts:
+        before = [line[1:] for line in part if line[0] in " -"]
+        if not before:
+            raise EditError(f"{what} has a part with no line to stand at")
+        start, size, dedent = _place(lines[done:], before, 0, what, unique=True)
+        start += done
+        put = _keep_context(part, lines[start : start + size], dedent)
+        lines = lines[:start] + put + lines[start + size :]
+        trailing = next((n for n, line in enumerate(reversed(part)) if line[0] != " "), 0)
+        done = start + len(put) - trailing
+    return lines
 
 
 def _keep_context(body: list[str], there: list[str], dedent: Callable[[str], str]) -> list[str]:
