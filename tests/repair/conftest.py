@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from acidtest.envs.load import load_tasks
+from acidtest.repair.repair import repair
 from acidtest.verifiers.audit import audit
 
 
@@ -33,3 +34,18 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_folder(audited: Path, tmp_path: Path) -> Path:
     """A copy of that run folder."""
     return Path(shutil.copytree(audited, tmp_path / "run"))
+
+
+@pytest.fixture(scope="session")
+def repaired(audited: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same audit, repaired once (the hardened suites not audited again)."""
+    folder = Path(shutil.copytree(audited, tmp_path_factory.mktemp("repaired") / "run"))
+    report = repair(folder, reaudit=False, jobs=2)
+    assert len(report.repaired) == 2, report.lines()
+    return folder
+
+
+@pytest.fixture
+def repaired_folder(repaired: Path, tmp_path: Path) -> Path:
+    """A copy of that run folder."""
+    return Path(shutil.copytree(repaired, tmp_path / "repaired"))

@@ -55,16 +55,14 @@ def test_no_wrong_program_is_paid_after_repair_and_every_correct_one_is(run_fold
     assert not proof["refused"]
 
 
-def test_the_package_is_the_verb_and_a_second_call_does_nothing_again(run_folder: Path) -> None:
-    first = acidtest.repair(run_folder, reaudit=False, jobs=2)  # type: ignore[operator]
-    lines = (run_folder / "repairs.jsonl").read_text()
-    lock = (run_folder / LOCK_NAME).read_bytes()
-    assert len(first.repaired) == 2
-    second = acidtest.repair(run_folder, reaudit=False, jobs=2)  # type: ignore[operator]
-    assert [r.task_id for r in second.records] == [r.task_id for r in first.records]
-    assert (run_folder / "repairs.jsonl").read_text() == lines
-    assert (run_folder / LOCK_NAME).read_bytes() == lock
-    assert "2 tried -> 2 hackable (proven) -> 2 repaired" in "\n".join(second.lines())
+def test_the_package_is_the_verb_and_a_second_call_does_nothing_again(repaired_folder: Path) -> None:
+    lines = (repaired_folder / "repairs.jsonl").read_text()
+    lock = (repaired_folder / LOCK_NAME).read_bytes()
+    again = acidtest.repair(repaired_folder, reaudit=False)  # type: ignore[operator]
+    assert sorted(r.task_id for r in again.records) == ["toy/add_again", "toy/add_weak"]
+    assert (repaired_folder / "repairs.jsonl").read_text() == lines
+    assert (repaired_folder / LOCK_NAME).read_bytes() == lock
+    assert "2 tried -> 2 hackable (proven) -> 2 repaired" in "\n".join(again.lines())
 
 
 def test_narrowing_by_task_and_decision(run_folder: Path) -> None:
@@ -73,12 +71,11 @@ def test_narrowing_by_task_and_decision(run_folder: Path) -> None:
         repair(run_folder, task_ids=["nothing"])
 
 
-def test_a_changed_suite_file_stops_the_next_use(run_folder: Path) -> None:
-    repair(run_folder, task_ids=["toy/add_weak"], reaudit=False)
-    (file,) = (run_folder / "suites" / "toy_add_weak").iterdir()
+def test_a_changed_suite_file_stops_the_next_use(repaired_folder: Path) -> None:
+    (file,) = (repaired_folder / "suites" / "toy_add_weak").iterdir()
     file.write_text(file.read_text() + "# changed\n")
     with pytest.raises(LockError, match="was locked as"):
-        load_lock(run_folder)
+        load_lock(repaired_folder)
 
 
 SCRIPT = "import sys; from acidtest.repair.repair import repair; repair(sys.argv[1], reaudit=False, jobs=1)"
@@ -90,11 +87,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.slow
-def test_kill_9_and_resume_gives_what_an_undisturbed_run_gives(run_folder: Path, tmp_path: Path) -> None:
-    import shutil
-
-    calm = Path(shutil.copytree(run_folder, tmp_path / "calm"))
-    repair(calm, reaudit=False, jobs=1)
+def test_kill_9_and_resume_gives_what_an_undisturbed_run_gives(run_folder: Path, repaired: Path) -> None:
     process = start(run_folder)
     deadline = time.monotonic() + 300
     while not (run_folder / LOCK_NAME).exists() and time.monotonic() < deadline:
@@ -109,14 +102,14 @@ def test_kill_9_and_resume_gives_what_an_undisturbed_run_gives(run_folder: Path,
     repair(run_folder, reaudit=False, jobs=1)
     held = list(RunDir.read(run_folder).records("repairs", RepairRecord))
     assert sorted(record.task_id for record in held) == ["toy/add_again", "toy/add_weak"], "each task once"
-    assert load_lock(run_folder).entries.keys() == load_lock(calm).entries.keys()
-    for task_id, entry in load_lock(calm).entries.items():
+    assert load_lock(run_folder).entries.keys() == load_lock(repaired).entries.keys()
+    for task_id, entry in load_lock(repaired).entries.items():
         assert load_lock(run_folder).entries[task_id].suite == entry.suite
         assert load_lock(run_folder).entries[task_id].hardened_digest == entry.hardened_digest
     assert not list(run_folder.rglob("*.part"))
 
 
-def test_the_command_line_repairs_and_exports(run_folder: Path) -> None:
+def test_the_command_line_repairs_and_exports(repaired_folder: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "-m", "acidtest.scripts.cli"]
 
@@ -125,15 +118,15 @@ def test_the_command_line_repairs_and_exports(run_folder: Path) -> None:
             [*command, *words], env=env, capture_output=True, text=True, timeout=500, check=False
         )
 
-    done = call("repair", str(run_folder), "--no-reaudit", "-t", "toy/add_weak", "--quiet")
+    done = call("repair", str(repaired_folder), "--no-reaudit", "-t", "toy/add_weak", "--quiet")
     assert done.returncode == 0, done.stderr
     assert "toy/add_weak: repaired" in done.stdout
-    exported = call("export", str(run_folder))
+    exported = call("export", str(repaired_folder))
     assert exported.returncode == 0, exported.stderr
-    (row,) = [json.loads(line) for line in (run_folder / "overlay.jsonl").read_text().splitlines()]
-    assert row["task_id"] == "toy/add_weak"
-    lock = run_folder / LOCK_NAME
+    rows = [json.loads(line) for line in (repaired_folder / "overlay.jsonl").read_text().splitlines()]
+    assert [row["task_id"] for row in rows] == ["toy/add_again", "toy/add_weak"]
+    lock = repaired_folder / LOCK_NAME
     lock.write_text(lock.read_text().replace("python test_hardened", "python  test_hardened"))
-    refused = call("export", str(run_folder))
+    refused = call("export", str(repaired_folder))
     assert refused.returncode == 5
     assert refused.stderr.count("\n") == 1
