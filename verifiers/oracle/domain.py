@@ -66,6 +66,7 @@ class Domain:
     shapes: list[Shape]
     relations: dict[str, Relation]
     results: set[str] = field(default_factory=set)
+    stated_results: set[str] = field(default_factory=set)
     floors: dict[int, int] = field(default_factory=dict)
     bounds: dict[int, tuple[float, float]] = field(default_factory=dict)
     thin: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -92,8 +93,8 @@ class Domain:
             examples=stated,
             shapes=[learn([call[i] for call in known]) for i in range(arity)],
             relations=learn_relations(known),
-            results={_kind(result) for _, result in recorded.calls}
-            | {_kind(encode(e.expected)) for e in stated if e.has_expected},
+            results={_kind(result) for _, result in recorded.calls},
+            stated_results={_kind(encode(e.expected)) for e in stated if e.has_expected},
             unordered=says_any_order(text) or ordered_away(view),
             compared=compares_results(view),
         )
@@ -137,7 +138,11 @@ class Domain:
 
     def usual_result(self, encoded: Any) -> bool:
         """Whether gold's result is of a kind that the visible calls have (gold may fall off its end elsewhere)."""
-        return _kind(encoded) in self.results
+        return _kind(encoded) in self.results | self.stated_results
+
+    def other_kind(self, encoded: Any) -> bool:
+        """Whether a stated result is of a kind that no visible call gives: then the text was misread."""
+        return _kind(encoded) not in self.results
 
     def unlike_its_pattern(self, args: Args, encoded: Any) -> bool:
         """Whether structured texts of this pattern always had one yes/no result in the visible calls, and not this."""

@@ -97,12 +97,15 @@ def _expectation(text: str, start: int, end: int) -> tuple[bool, Any, str]:
 def _value(text: str) -> tuple[bool, Any]:
     """The literal a text consists of or begins with (before a comment, a dash, or a final stop)."""
     text = text.strip().strip("`")
-    for candidate in (
+    options = [
         text,
         text.split("#")[0],
         text.rstrip(".;,"),
-        re.split(r"\s+(?:-|because|since|//)", text)[0],
-    ):
+        re.split(r"\s+(?:-+\s+[A-Za-z]|because|since|//)", text)[0],
+    ]
+    if " = " in text:
+        options.append(text.rpartition(" = ")[2])
+    for candidate in options:
         try:
             return True, ast.literal_eval(candidate.strip())
         except (SyntaxError, ValueError, TypeError, MemoryError):
