@@ -34,7 +34,7 @@ TASK = at.Task(
     ),
     gold_patch=Patch.writing({"solution.py": GOLD}, {"solution.py": STUB}).text,
     files={"solution.py": STUB},
-    timeout_s=10.0,
+    timeout_s=5.0,
     metadata={"entry_point": "add", "solution_file": "solution.py"},
 )
 WRITE = "cat > solution.py <<'E'\n{}E"

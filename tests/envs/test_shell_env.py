@@ -145,7 +145,7 @@ def test_processes_left_behind_are_killed_and_late_files_do_not_count(backend: S
     "command",
     [
         "python3 - <<'E'\nimport os\nfor _ in range(10000):\n    try:\n        if os.fork() == 0:\n            import time; time.sleep(60); os._exit(0)\n    except OSError: pass\nE",
-        "head -c 5G /dev/zero > big.bin; head -c 5G /dev/zero > /tmp/big; true",
+        "head -c 200M /dev/zero > big.bin; head -c 1G /dev/zero > /tmp/big; true",
         "for i in $(seq 2000); do echo x > junk$i.txt; done",
     ],
     ids=["10,000 forks", "disk filled", "2,000 files"],
