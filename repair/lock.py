@@ -16,9 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from ..envs.errors import LockError, TaskError
+from ..envs.errors import LockError, SandboxError, TaskError
 from ..envs.protocols import SandboxBackend
 from ..envs.record import digest_of
+from ..envs.sandboxes import open_backend
 from ..envs.task import Suite, Task
 from .records import HardenedSuite
 from .render import slug_of
@@ -188,9 +189,10 @@ def _check_entry(key: str, entry: HardenedSuite, root: Path) -> None:
 def hardened(task: Task, lock: Lock | str | Path, *, backend: SandboxBackend | None = None) -> Task:
     """The task with its hardened suite in place of its own; `task.suite.original` is the one switch back.
 
-    backend: where the task's image lies; its content id is compared with the locked one. Without it the image is
-    compared by name only, through the task digest. Raises LockError, naming both digests, when suite, task or
-    image is not the one that was hardened, and when the lock has no entry for the task.
+    backend: where the task's image lies (None: the Docker engine, when one answers and holds the image; otherwise the
+    image is compared by name only, through the task digest). Its content id is compared with the locked one. Raises
+    LockError, naming both digests, when suite, task or image is not the one that was hardened, and when the lock has
+    no entry for the task.
     """
     held = lock if isinstance(lock, Lock) else load_lock(lock)
     entry = held.entries.get(task.task_id)
@@ -201,9 +203,25 @@ def hardened(task: Task, lock: Lock | str | Path, *, backend: SandboxBackend | N
     _refuse_other(task.task_id, "original suite", entry.original_digest, task.suite.original.digest)
     if entry.task_digest:
         _refuse_other(task.task_id, "task", entry.task_digest, task_digest(task))
-    if backend is not None and entry.image_digest:
-        _refuse_other(task.task_id, "image", entry.image_digest, backend.image_digest(task.image))
+    if entry.image_digest and task.image:
+        found = backend.image_digest(task.image) if backend is not None else engine_image_digest(task.image)
+        if found:
+            _refuse_other(task.task_id, "image", entry.image_digest, found)
     return replace(task, suite=entry.suite)
+
+
+def engine_image_digest(image: str) -> str:
+    """Content id of an image in the Docker engine; "" when no engine answers or it does not hold the image."""
+    try:
+        engine = open_backend("docker")
+    except SandboxError:
+        return ""
+    try:
+        return engine.image_digest(image)
+    except SandboxError:
+        return ""
+    finally:
+        engine.close()
 
 
 def _refuse_other(task_id: str, what: str, locked: str, found: str) -> None:

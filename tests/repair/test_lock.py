@@ -12,6 +12,7 @@ import pytest
 
 from acidtest.envs.errors import LockError
 from acidtest.envs.task import AddedTests, Suite, Task
+from acidtest.repair import lock as lock_module
 from acidtest.repair.lock import (
     LOCK_NAME,
     file_digest,
@@ -122,6 +123,27 @@ def test_another_image_is_refused_with_both_digests(tmp_path: Path) -> None:
         hardened(task, lock, backend=Images("sha256:bbbb"))
     assert "sha256:aaaa" in str(refusal.value)
     assert "sha256:bbbb" in str(refusal.value)
+
+
+def test_the_engine_is_asked_where_no_backend_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = make_task(image="row:1")
+    lock = write_lock(tmp_path, [entry(task, "sha256:aaaa")])
+    for found, refused in (("sha256:aaaa", False), ("", False), ("sha256:bbbb", True)):
+        monkeypatch.setattr(lock_module, "engine_image_digest", lambda image, found=found: found)
+        if refused:
+            with pytest.raises(LockError, match="sha256:bbbb"):
+                hardened(task, lock)
+        else:
+            assert hardened(task, lock).suite.added
+
+
+@pytest.mark.docker
+def test_content_ids_of_real_images(engine: str) -> None:
+    from acidtest.repair.lock import engine_image_digest
+
+    assert engine_image_digest("no-such-image:anywhere") == ""
 
 
 def test_a_suite_file_changed_after_locking_is_refused_with_both_digests(tmp_path: Path) -> None:
