@@ -13,7 +13,9 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from ..envs.errors import AcidtestError
@@ -88,6 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=Path, required=True)
     parser.add_argument("--alternatives", type=Path)
     parser.add_argument("--mutants", type=int, default=20)
+    parser.add_argument("-j", "--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--task", action="append", default=[])
     options = parser.parse_args(argv)
@@ -96,19 +99,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.rows.exists():
         done = {json.loads(line)["task_id"] for line in options.rows.read_text(encoding="utf-8").splitlines()}
     tasks = load_tasks(options.source, task_ids=options.task or None)
-    with Verifier(sandbox="docker", seed=options.seed) as verifier:
-        for task in tasks:
-            if task.task_id in done:
-                continue
+    lock = Lock()
+    with Verifier(sandbox="docker", seed=options.seed) as verifier, ThreadPoolExecutor(options.jobs) as pool:
+
+        def one(task: Task) -> None:
             try:
                 row = measure(
                     task, verifier, known.of(task.task_id), limit=options.mutants, seed=options.seed
                 )
             except AcidtestError as error:
                 row = {"task_id": task.task_id, "error": f"{type(error).__name__}: {error}"}
-            with options.rows.open("a", encoding="utf-8") as file:
+            with lock, options.rows.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
             print(json.dumps(row), flush=True)
+
+        list(pool.map(one, [task for task in tasks if task.task_id not in done]))
     return 0
 
 
