@@ -83,6 +83,7 @@ def _examine_function(task: Task, verifier: Verifier, config: AuditConfig) -> Ex
         oracle.prepare()
         found = oracle.examine(candidates)
         pool = [p for one in found if (p := _pool_point(oracle, one)) is not None]
+        pool += oracle.variant_points()
         doubts = tuple(
             GoldFinding(call=d.call, says=d.expected, does=d.observed, source=d.kind) for d in oracle.doubts
         )
@@ -108,7 +109,7 @@ def _examine_function(task: Task, verifier: Verifier, config: AuditConfig) -> Ex
 
 
 def _pool_point(oracle: Oracle, one: Examined) -> PoolPoint | None:
-    """V's pool: gold's mutants only, so that H is not counted twice."""
+    """V's pool: of wrong programs gold's mutants only, so that H is not counted twice."""
     if one.candidate.family is not Family.MUTANT or one.duplicate_of:
         return None
     return oracle.pool_point(one.probe, one.candidate.kind)

@@ -224,6 +224,16 @@ def test_the_same_examination_twice_gives_the_same_witnesses(backend: SandboxBac
     assert sum(standing is Standing.PROVEN for _, standing, _ in runs[0]) > 5
 
 
+def test_variants_of_gold_are_the_correct_end_of_the_pool(backend: SandboxBackend) -> None:
+    task = load_tasks("humaneval", task_ids=["HumanEval/40"])[0]
+    with FunctionSearch(task, backend) as search:
+        oracle = Oracle(search)
+        oracle.prepare()
+        points = oracle.variant_points()
+    assert points
+    assert {(point.s, point.q, point.accepted) for point in points} == {(1.0, 1.0, True)}
+
+
 def test_gold_that_fails_its_tests_cannot_be_searched(backend: SandboxBackend) -> None:
     task = function_task(ADD, "    assert f(1, 1) == 3\n")
     with FunctionSearch(task, backend) as search, pytest.raises(SearchUnsupported, match="1 asserts fail"):

@@ -18,6 +18,7 @@ from typing import Any
 from ...envs.protocols import SandboxBackend
 from ...envs.task import Task
 from ..eqs import PoolPoint
+from ..mutation.variants import variants_of
 from ..records import Candidate, Standing, Witness, WitnessKind
 from ..search import FunctionSearch, GoldRow, Probe
 from . import reseed
@@ -163,6 +164,12 @@ class Oracle:
         quick = [at for at in self.chosen if at < self.search.quick]
         q = probe.agreement(quick)
         return None if q is None else PoolPoint(s=probe.share, q=q, accepted=probe.accepted, kind=kind)
+
+    def variant_points(self, limit: int = 3) -> list[PoolPoint]:
+        """Behaviour-preserving variants of gold in V's pool (a suite that rejects one is too narrow)."""
+        texts = [self.search.view.source_of(patch) for patch in variants_of(self.search.task, limit=limit)]
+        probes = self.search.probe([text for text in texts if text is not None])
+        return [point for probe in probes if (point := self.pool_point(probe, "variant")) is not None]
 
     def examine(self, candidates: Iterable[Candidate]) -> list[Examined]:
         """Search and prove; results in the candidates' order. standing is None for what the visible tests reject."""
