@@ -116,22 +116,31 @@ def load_tasks(
         raise ConfigError("min_eqs, decision, flags and firm need an audit.", mend="Give audit=<run folder>.")
     tasks = raw.load_tasks(source, split=split, limit=limit, task_ids=task_ids, **options)
     records = records_of(audit) if audit is not None else {}
-    repaired = after_repair(hardened)
     lock = hardened if isinstance(hardened, Lock) or hardened is None else load_lock(hardened)
-    filters = _Filters(min_eqs, wanted, tuple(flags), firm, allow_hackable)
+    filters = _Filters(min_eqs, wanted, tuple(flags), firm, allow_hackable) if audit is not None else None
+    return _choose([_hardened(task, lock) for task in tasks], records, after_repair(hardened), lock, filters)
+
+
+def _choose(
+    tasks: Sequence[Task],
+    records: Mapping[str, Any],
+    repaired: Mapping[str, Mapping[str, Any]],
+    lock: Lock | None,
+    filters: _Filters | None,
+) -> TaskList:
+    """Filter tasks that have their suites already."""
     kept: list[Task] = []
     dropped: dict[str, str] = {}
     facts: dict[str, Facts] = {}
     for task in tasks:
-        served = _hardened(task, lock)
         record = records.get(task.task_id)
         if record is not None:
-            facts[task.task_id] = facts_of(served, record, repaired.get(task.task_id))
-        reason = filters.refusal(served, record, facts.get(task.task_id)) if audit is not None else ""
+            facts[task.task_id] = facts_of(task, record, repaired.get(task.task_id))
+        reason = filters.refusal(task, record, facts.get(task.task_id)) if filters else ""
         if reason:
             dropped[task.task_id] = reason
         else:
-            kept.append(served)
+            kept.append(task)
     report = FilterReport(
         kept=tuple(t.task_id for t in kept),
         dropped=dropped,
