@@ -45,6 +45,7 @@ def repair(
     verifier: Verifier | None = None,
     sandbox: str | None = None,
     jobs: int = 0,
+    memorisable: bool = False,
     progress: Progress | None = None,
     **options: Any,
 ) -> RepairReport:
@@ -53,7 +54,7 @@ def repair(
     iterations, max_usd: the budget of each task, and of all model calls. llm: as `--llm`, or an `LLM`. task_ids,
     decision: take only these. alternatives: known-correct programs (default: the file of the audit, and what its benign control established). options: further
     fields of `RepairOptions`. Raises ConfigError, EngineUnavailable. A spent model budget and pending answers end it
-    early, in `stopped`: the same call goes on.
+    early, in `stopped`: the same call goes on. memorisable: also take tasks whose only proven findings memorise the tests.
     """
     held = audit if isinstance(audit, Audit) else Audit.read(audit)
     spec = llm if isinstance(llm, str) else getattr(llm, "model", "llm")
@@ -72,7 +73,7 @@ def repair(
         )
         worker.open_llm(run, max_usd)
         work = _Work(held, settings, worker, run, progress or (lambda record: None))
-        return work.go(_chosen(held, task_ids, decision), jobs or len(os.sched_getaffinity(0)))
+        return work.go(_chosen(held, task_ids, decision, memorisable), jobs or len(os.sched_getaffinity(0)))
 
 
 def _alternatives(given: str | Path | Alternatives | None, audit: Audit) -> Alternatives:
@@ -85,7 +86,10 @@ def _alternatives(given: str | Path | Alternatives | None, audit: Audit) -> Alte
 
 
 def _chosen(
-    audit: Audit, task_ids: Iterable[str] | None, decision: str | Sequence[str] | None
+    audit: Audit,
+    task_ids: Iterable[str] | None,
+    decision: str | Sequence[str] | None,
+    memorisable: bool = False,
 ) -> list[AuditRecord]:
     wanted = None if task_ids is None else set(task_ids)
     classes = {decision} if isinstance(decision, str) else set(decision or ())
@@ -95,7 +99,7 @@ def _chosen(
     return [
         record
         for record in audit.records
-        if record.hackable
+        if (record.hackable or (memorisable and record.proven and not record.broken))
         and (wanted is None or record.task_id in wanted)
         and (not classes or str(record.decision) in classes)
     ]

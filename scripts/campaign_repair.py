@@ -69,7 +69,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.split_only:
         report = None
     else:
-        report = repair(audited, jobs=options.jobs, sandbox=options.sandbox, reaudit=not options.no_reaudit)
+        report = repair(
+            audited,
+            jobs=options.jobs,
+            sandbox=options.sandbox,
+            reaudit=not options.no_reaudit,
+            memorisable=True,
+        )
     with Verifier(sandbox=options.sandbox) as verifier:
         held = measure(audited, verifier, out, jobs=options.jobs, seed=options.seed)
         independent = _independents(options.domains, audited, report, verifier) if report else {}

@@ -42,6 +42,9 @@ def repair(
         typer.Option("--arms", help="Compare four ways to decide on the same proposals; nothing is locked."),
     ] = False,
     source: Annotated[str, typer.Option(help="Data set of --proposals where no run is given.")] = "",
+    memorisable: Annotated[
+        bool, typer.Option("--memorisable", help="Also tasks whose only proven findings memorise the tests.")
+    ] = False,
     reaudit: Annotated[bool, typer.Option(help="Audit the hardened suites again.")] = True,
     allow_unspecified: Annotated[
         bool, typer.Option("--allow-unspecified", help="Keep model proposals that cite no sentence.")
@@ -89,6 +92,7 @@ def repair(
             seed=seed,
             reaudit=reaudit,
             allow_unspecified=allow_unspecified,
+            memorisable=memorisable,
             progress=lambda record: advance(record.task_id),
         )
     show(report, json=json)

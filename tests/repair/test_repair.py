@@ -67,6 +67,7 @@ def test_the_package_is_the_verb_and_a_second_call_does_nothing_again(repaired_f
 
 def test_narrowing_by_task_and_decision(run_folder: Path) -> None:
     assert repair(run_folder, decision="DROP").records == []
+    assert repair(run_folder, decision="DROP", memorisable=True).records == []
     with pytest.raises(ConfigError, match="no task nothing"):
         repair(run_folder, task_ids=["nothing"])
 
