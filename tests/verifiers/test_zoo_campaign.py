@@ -1,6 +1,6 @@
 """The whole zoo on 16 tasks under three graders (`make campaign`): needs Docker, the data folder and the row images.
 
-Results go to `runs/campaign/` (zoo.json, zoo.md; ACIDTEST_CAMPAIGN changes the folder); figures stand in docs/measurements.md.
+Results go to `runs/campaign/`, a file a task: an interrupted run goes on where it stopped (zoo.json, zoo.md; ACIDTEST_CAMPAIGN changes the folder); figures stand in docs/measurements.md.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from acidtest.envs.load import load_tasks
 from acidtest.envs.sandboxes import open_backend
 from acidtest.envs.task import Task
 from acidtest.envs.verify import Verifier
+from acidtest.verifiers.zoo.ablation import ablate
+from acidtest.verifiers.zoo.ablation import markdown as ablation_table
 from acidtest.verifiers.zoo.matrix import Matrix, markdown, run_zoo
 
 pytestmark = [pytest.mark.campaign, pytest.mark.docker, pytest.mark.data, pytest.mark.timeout(0)]
@@ -57,9 +59,11 @@ def test_the_whole_zoo(engine: str, data_dir: Path) -> None:
     try:
         with Verifier(sandbox=backend) as verifier:
             for task in chosen(data_dir):
-                part = run_zoo([task], verifier, jobs=2, progress=lambda line: print(line, flush=True))
-                parts.append(part)
-                (out_dir() / f"zoo.{task.task_id.replace('/', '_')}.json").write_text(part.to_json())
+                file = out_dir() / f"zoo.{task.task_id.replace('/', '_')}.json"
+                if not file.exists():
+                    part = run_zoo([task], verifier, jobs=2, progress=lambda line: print(line, flush=True))
+                    file.write_text(part.to_json())
+                parts.append(Matrix.from_json(file.read_text()))
     finally:
         backend.close()
     matrix = joined(parts)
@@ -79,3 +83,16 @@ def joined(parts: list[Matrix]) -> Matrix:
         defence=parts[0].defence,
         seed=parts[0].seed,
     )
+
+
+def test_each_layer_off(engine: str, data_dir: Path) -> None:
+    """Ablation on the toy tasks, in the local sandbox (no payload there needs an image)."""
+    tasks = load_tasks("toy", task_ids=["toy/tamperable", "toy/shop", "toy/slug_unittest"])
+    with Verifier(sandbox="local") as verifier:
+        matrix = run_zoo(tasks, verifier, kinds=["C", "P", "R", "H", "L"], jobs=2)
+        found = ablate(tasks, verifier, matrix, progress=lambda line: print(line, flush=True))
+    (out_dir() / "ablation.json").write_text(found.to_json())
+    (out_dir() / "ablation.md").write_text(ablation_table(found))
+    assert matrix.breaches == []
+    stopping = {layer for layer, names in found.paid.items() if names}
+    assert stopping >= {"protect", "trusted_tests", "accounting", "beacons", "integrity", "twin", "probe"}
