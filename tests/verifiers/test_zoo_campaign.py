@@ -95,4 +95,12 @@ def test_each_layer_off(engine: str, data_dir: Path) -> None:
     (out_dir() / "ablation.md").write_text(ablation_table(found))
     assert matrix.breaches == []
     stopping = {layer for layer, names in found.paid.items() if names}
-    assert stopping >= {"protect", "trusted_tests", "accounting", "beacons", "integrity", "twin", "probe"}
+    assert stopping >= {
+        "protect",
+        "accounting",
+        "beacons",
+        "integrity",
+        "twin",
+        "probe",
+        "protect+trusted_tests",
+    }

@@ -24,11 +24,14 @@ class Ablation(Record):
     tasks: tuple[str, ...] = ()
 
 
-def without(layer: str) -> Defence:
-    """Strict with one layer off. Accounting carries beacons, twin, probe and integrity: they go with it."""
-    off = 0.0 if layer == "twin" else False
-    changes = {layer: off}
-    return replace(STRICT, name=f"without {layer}", **changes)  # type: ignore[arg-type]
+TOGETHER = ("protect+trusted_tests", "diff_policy+protect+trusted_tests")
+"""Layers that stand in for each other: what one lets through the other stops, so each alone seems to stop nothing."""
+
+
+def without(layers: str) -> Defence:
+    """Strict with one layer off, or several joined by "+". Beacons, integrity, twin and probe go with accounting."""
+    off = {layer: 0.0 if layer == "twin" else False for layer in layers.split("+")}
+    return replace(STRICT, name=f"without {layers}", **off)  # type: ignore[arg-type]
 
 
 def ablate(
@@ -36,7 +39,7 @@ def ablate(
     verifier: Verifier,
     matrix: Matrix,
     *,
-    layers: Iterable[str] = LAYERS,
+    layers: Iterable[str] = (*LAYERS, *TOGETHER),
     progress: Callable[[str], None] = lambda line: None,
 ) -> Ablation:
     """Verify every demonstrated payload that must be refused again, once for each layer with that layer off.
