@@ -1,12 +1,12 @@
 """Layer "probe": do asserted comparisons still compare? An object that equals everything (C01) beats every other layer.
 
-In a pass of its own, on a claimed pass, `assert a == b` and `assertEqual(a, b)` of the trusted tests look at both
+In a pass of its own, on a claimed pass, `assert a == b`, `assertEqual(a, b)` and `abs(a - b)` of the trusted tests look at both
 operands: is one equal to a fresh object? An alarm that gold does not raise, on a class that the submission defines and
 that equals even the fresh object (or every changed copy of the expected value), is tampering; any other alarm is a
 notice.
 
 The pass is only run for submissions whose added text could define or change such a class (`may_define_a_class`).
-Not covered: `__eq__` that looks at its caller, comparisons outside asserted `==` (`in`, `<`, isclose), per-call counters.
+Not covered: `__eq__` that looks at its caller, comparisons of other forms (`in`, `<`), per-call counters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from .edits import Edits, checked, readable
 
-BIND = b"from acid_probe import equal as _acid_equal, pair as _acid_pair"
+BIND = b"from acid_probe import equal as _acid_equal, pair as _acid_pair, minus as _acid_minus"
 METHODS = frozenset(
     [
         "assertEqual",
@@ -35,6 +35,11 @@ METHODS = frozenset(
         "assert_array_equal",
         "eq_",
         "ok_equal",
+        "assertAlmostEqual",
+        "assert_allclose",
+        "assert_almost_equal",
+        "allclose",
+        "isclose",
     ]
 )
 CLASS_MAKERS = re.compile(
@@ -67,6 +72,8 @@ def rewrite_comparisons(source: str, prefix: str) -> tuple[str, dict[str, int]]:
                     keys[key] = compare.lineno
         elif isinstance(node, ast.Call) and _name(node.func) in METHODS:
             probed = _probe_call(node, edits, key)
+        elif isinstance(node, ast.Call) and _name(node.func) in {"abs", "fabs"}:
+            probed = _probe_minus(node, edits, key)
         if probed:
             keys[key] = node.lineno  # type: ignore[attr-defined]
     text, problem = checked(edits, source)
@@ -94,6 +101,24 @@ def _probe_compare(node: ast.Compare, edits: Edits, key: str) -> bool:
     edits.insert(node.lineno, node.col_offset, f'_acid_equal("{key}", ('.encode())
     edits.insert(line, at, b"), (", replacing=2)
     edits.insert(node.end_lineno or line, node.end_col_offset or 0, b"))")
+    return True
+
+
+def _probe_minus(node: ast.Call, edits: Edits, key: str) -> bool:
+    """`abs(a - b)`, the usual way to ask for closeness."""
+    minus = node.args[0] if len(node.args) == 1 else None
+    if not isinstance(minus, ast.BinOp) or not isinstance(minus.op, ast.Sub):
+        return False
+    line = minus.left.end_lineno
+    if line is None or line != minus.right.lineno:
+        return False
+    between = edits.lines[line - 1][minus.left.end_col_offset : minus.right.col_offset]
+    if between.count(b"-") != 1 or b"#" in between:
+        return False
+    at = (minus.left.end_col_offset or 0) + between.index(b"-")
+    edits.insert(minus.lineno, minus.col_offset, f'_acid_minus("{key}", ('.encode())
+    edits.insert(line, at, b"), (", replacing=1)
+    edits.insert(minus.end_lineno or line, minus.end_col_offset or 0, b"))")
     return True
 
 

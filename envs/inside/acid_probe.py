@@ -86,7 +86,15 @@ def _parts(value: Any, depth: int) -> Any:
             yield from _parts(item, depth - 1)
 
 
-def _examine(key: str, side: str, value: Any, other: Any) -> None:
+def _same_difference(one: Any, two: Any, other: Any) -> bool:
+    """Whether `one - two` is what `one - other` is: a difference that does not depend on the other side."""
+    try:
+        return _is_true((one - two) == (one - other))
+    except Exception:
+        return False
+
+
+def _examine(key: str, side: str, value: Any, other: Any, same: Any = None) -> None:
     for part in _parts(value, 3):
         cls = type(part)
         if cls in _PLAIN:
@@ -96,6 +104,8 @@ def _examine(key: str, side: str, value: Any, other: Any) -> None:
             continue
         fresh = _equal(part, _Fresh()) or _equal(_Fresh(), part)
         copies = [_equal(part, item) for item in _changed(other)] if part is value else []
+        if same is not None and part is value:
+            copies = [same(part, item, other) for item in _changed(other)]
         if fresh or any(copies):
             _seen.add((key, side, cls))
             name = "%s.%s" % (cls.__module__, getattr(cls, "__qualname__", cls.__name__))  # noqa: UP031
@@ -124,3 +134,14 @@ def pair(key: str, left: Any, right: Any) -> Any:
     """Both arguments of an assert method, looked at."""
     _look(key, left, right)
     return left, right
+
+
+def minus(key: str, left: Any, right: Any) -> Any:
+    """`left - right`, looked at."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _examine(key, "left", left, right, _same_difference)
+    except Exception:
+        _seen.add((key, "minus", type(left)))
+    return left - right

@@ -11,7 +11,7 @@ import pytest
 from acidtest.envs.defence import Defence
 from acidtest.envs.load import load_tasks
 from acidtest.envs.patch import Patch
-from acidtest.envs.probe import may_define_a_class, rewrite_comparisons, sort_alarms
+from acidtest.envs.probe import BIND, may_define_a_class, rewrite_comparisons, sort_alarms
 from acidtest.envs.task import Task
 from acidtest.envs.verdict import Outcome
 from acidtest.envs.verify import Verifier
@@ -150,7 +150,7 @@ class T(unittest.TestCase):
         calls.append(key)
         return left, right
 
-    bound = text.replace("from acid_probe import equal as _acid_equal, pair as _acid_pair", "pass")
+    bound = text.replace(BIND.decode(), "pass")
     space = {"_acid_equal": equal, "_acid_pair": pair}
     exec(compile(bound, "t.py", "exec"), space)
     case = space["T"]("test_a")  # type: ignore[operator]
@@ -191,3 +191,11 @@ def test_the_rewritten_text_parses_as_before() -> None:
     assert keys
     names = [n.name for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)]
     assert [n.name for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)] == names
+
+
+def test_a_difference_that_does_not_depend_on_the_other_side_is_seen() -> None:
+    source = "import math\n\n\ndef test_a():\n    assert abs(f(1) - (2.0)) < 1e-6\n    assert math.isclose(f(1), 2.0)\n"
+    text, keys = rewrite_comparisons(source, "p")
+    assert 'abs(_acid_minus("' in text
+    assert 'math.isclose(*_acid_pair("' in text
+    assert len(keys) == 2
