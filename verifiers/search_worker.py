@@ -103,9 +103,9 @@ class _Suite:
             try:
                 exec(code, module.__dict__)
                 for key, value in list(module.__dict__.items()):
-                    if key.startswith("test") and isinstance(value, types.FunctionType):
-                        if value.__code__.co_argcount == 0:
-                            value()
+                    own = isinstance(value, types.FunctionType) and value.__globals__ is module.__dict__
+                    if key.startswith("test") and own and value.__code__.co_argcount == 0:
+                        value()
             except OutOfTime:
                 raise
             except BaseException:

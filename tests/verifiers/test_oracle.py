@@ -234,6 +234,14 @@ def test_variants_of_gold_are_the_correct_end_of_the_pool(backend: SandboxBacken
     assert {(point.s, point.q, point.accepted) for point in points} == {(1.0, 1.0, True)}
 
 
+def test_an_entry_point_named_like_a_test_is_not_taken_for_one(backend: SandboxBackend) -> None:
+    gold = "def test_f(x):\n    return x + 1\n"
+    tests = "    assert test_f(1) == 2\n    assert test_f(5) == 6\n    assert test_f(3) == 4\n"
+    task = function_task(gold, tests, entry="test_f")
+    with FunctionSearch(task, backend) as search:
+        assert len(search.record().calls) == 3
+
+
 def test_gold_that_fails_its_tests_cannot_be_searched(backend: SandboxBackend) -> None:
     task = function_task(ADD, "    assert f(1, 1) == 3\n")
     with FunctionSearch(task, backend) as search, pytest.raises(SearchUnsupported, match="1 asserts fail"):
