@@ -8,7 +8,7 @@ PYTEST_ARGS ?=
 
 .PHONY: demo test check campaign clean extras
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.base
 	$(BIN)/acidtest demo
 
 test: $(VENV)/.installed
@@ -27,8 +27,12 @@ extras: $(VENV)/.installed
 	$(BIN)/python -m pip install -q -c constraints.txt torch
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev,inflation,$(EXTRAS)]'
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.base
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev,inflation]'
 	touch $@
 

@@ -42,7 +42,14 @@ class Demo:
         tasks = load_tasks("toy", task_ids=DEMO_TOY) + load_tasks("humaneval", limit=self.humaneval)
         say(f"[bold]1. Audit[/bold] of {len(tasks)} tasks: wrong programs are executed against every suite.")
         with progress("audit", len(tasks)) as advance:
-            result = audit(tasks, out=self.folder, source="demo", sandbox=self.sandbox, progress=advance)
+            result = audit(
+                tasks,
+                out=self.folder,
+                source="demo",
+                sandbox=self.sandbox,
+                calibration_runs=2,
+                progress=advance,
+            )
         self._show_audit(result)
         picked = pick(result.records)
         if picked is None:

@@ -83,7 +83,11 @@ def audit(
             ledger = run.ledger
         verifier = stack.enter_context(
             Verifier(
-                sandbox=settings.sandbox or None, defence=settings.defence, seed=settings.seed, ledger=ledger
+                sandbox=settings.sandbox or None,
+                defence=settings.defence,
+                seed=settings.seed,
+                ledger=ledger,
+                gold_runs=settings.calibration_runs or None,
             )
         )
         auditor = stack.enter_context(Auditor(settings, verifier, run))

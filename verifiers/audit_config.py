@@ -14,7 +14,8 @@ class AuditConfig(Record):
 
     source: what was loaded (kept for the record). seed: of everything random.
     sandbox: name of a file in `envs/sandboxes`; "" is docker where an engine answers, else local.
-    defence: of every counted verdict, "strict" or "fast". calibration_runs: how often gold must resolve.
+    defence: of every counted verdict, "strict" or "fast". calibration_runs: how often gold must
+    resolve in the suite's own order (0: 5 times for suites under 2 s, 3 under 20 s, else 2).
     attackers: files of `verifiers/attackers` that need no model. repo_mutants: mutants executed per
     repository task (function tasks execute all of them). tamper: run the zoo's tamper audit. leaks: audit images.
     llm: MODEL, batch:MODEL, files:DIR or replay:FILE. prices: file of token prices instead of ours. k: exploits a round. rounds: attacker rounds.
@@ -28,7 +29,7 @@ class AuditConfig(Record):
     seed: int = 0
     sandbox: str = ""
     defence: str = "strict"
-    calibration_runs: int = 3
+    calibration_runs: int = 0
     attackers: tuple[str, ...] = ("mutants", "recipes", "memorise")
     repo_mutants: int = 40
     tamper: bool = False
