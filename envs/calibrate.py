@@ -27,7 +27,7 @@ from .run_suite import Observation, run_job
 from .task import Suite, Task
 from .verdict import Outcome
 
-SLOW_S, SLOW_FUNCTION_S = 20.0, 1.0
+SLOW_S, SLOW_FUNCTION_S = 20.0, 1.8
 SHUFFLES = 2
 
 

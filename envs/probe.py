@@ -154,11 +154,11 @@ def identity(alarm: Mapping[str, Any]) -> str:
 
 
 def of_the_submission(alarm: Mapping[str, Any], changed: Collection[str]) -> bool:
-    """Whether the class, or its `__eq__`, is defined by code the submission changed."""
-    return any(
-        str(alarm.get(name, "")) in changed or (name == "file" and str(alarm.get(name, "")).startswith("<"))
-        for name in ("file", "module")
-    )
+    """Whether the class, or its `__eq__`, is defined by code the submission changed (paths as Python gives them)."""
+    places = (str(alarm.get("file", "")), str(alarm.get("module", "")))
+    if places[0].startswith("<"):
+        return True
+    return any(place == path or place.endswith("/" + path) for place in places for path in changed)
 
 
 def sort_alarms(

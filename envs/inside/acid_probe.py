@@ -1,6 +1,6 @@
 """In the sandbox: the comparison probe. Both operands of an asserted comparison are also compared with fresh objects.
 
-An operand whose class is defined in the tested tree and that equals an object nobody has seen raises an alarm:
+An operand whose class is not of the standard library or an installed package and that equals an object nobody has seen raises an alarm:
 ["p", {key, side, class, file, module, fresh}]. `fresh` False: it only equalled changed copies of the other
 side; `all` says whether it equalled every one of at least two.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import acid_channel
 
 _send = acid_channel.send
-_root = os.getcwd()
+_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _seen = set()  # type: Any
 _PLAIN = {int, float, complex, bool, str, bytes, type(None), list, tuple, dict, set, frozenset}
 
@@ -35,12 +35,9 @@ def _files(cls: Any) -> Any:
     return code, getattr(module, "__file__", "") or ""
 
 
-def _inside(path: str) -> str:
-    """The path relative to the tree ("" when it stands elsewhere); names such as <string> stay."""
-    if path.startswith("<"):
-        return path
-    full = os.path.abspath(path) if path else ""
-    return os.path.relpath(full, _root) if full.startswith(_root + os.sep) else ""
+def _outside(path: str) -> bool:
+    """Whether a file belongs to the standard library or to what is installed."""
+    return path.startswith(_LIBRARY) or "/site-packages/" in path or "/dist-packages/" in path
 
 
 def _changed(other: Any) -> Any:
@@ -99,7 +96,7 @@ def _examine(key: str, side: str, value: Any, other: Any, same: Any = None) -> N
         cls = type(part)
         if cls in _PLAIN:
             continue
-        code, module = (_inside(path) for path in _files(cls))
+        code, module = ("" if _outside(path) else path for path in _files(cls))
         if not (code or module) or (key, side, cls) in _seen:
             continue
         fresh = _equal(part, _Fresh()) or _equal(_Fresh(), part)
