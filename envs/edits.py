@@ -6,6 +6,8 @@ import ast
 import threading
 import warnings
 
+from . import pyast
+
 BLOCKS = (
     ast.If,
     ast.For,
@@ -97,7 +99,7 @@ def parse_quietly(source: str) -> ast.Module:
     """`ast.parse` without warnings about escapes in other people's code (errors where warnings are errors)."""
     with _quiet, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(source)
+        return pyast.parse(source)
 
 
 def readable(source: str) -> tuple[ast.Module | None, str]:

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 from .edits import parse_quietly
 from .patch import Patch
-from .pyast import parse
 from .task import Task
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+.#-]*)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.M | re.S)

@@ -7,6 +7,8 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...envs.edits import parse_quietly
+
 Position = tuple[int, int]
 
 
@@ -27,7 +29,7 @@ class Source:
     def __init__(self, text: str) -> None:
         self.text = text
         self.data = text.encode()
-        self.tree = ast.parse(text)
+        self.tree = parse_quietly(text)
         self.parents: dict[ast.AST, ast.AST] = {}
         for node in ast.walk(self.tree):
             for child in ast.iter_child_nodes(node):
@@ -125,7 +127,7 @@ def is_docstring(node: ast.stmt) -> bool:
 def normal_form(text: str) -> str | None:
     """Digest of the program without comments, layout and docstrings; None when it does not parse."""
     try:
-        tree = ast.parse(text)
+        tree = parse_quietly(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     for node in ast.walk(tree):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ...envs.edits import parse_quietly
 from ...envs.errors import PatchError, TaskError
 from ...envs.patch import Patch
 from ...envs.task import Task
@@ -74,7 +75,7 @@ class FunctionView:
 
     @cached_property
     def tree(self) -> ast.Module:
-        return ast.parse(self.gold)
+        return parse_quietly(self.gold)
 
     @cached_property
     def function(self) -> ast.FunctionDef | None:
@@ -95,7 +96,7 @@ class FunctionView:
         found: list[VisibleCall] = []
         for text in self.tests.values():
             try:
-                tree = ast.parse(text)
+                tree = parse_quietly(text)
             except SyntaxError:
                 continue
             for call in _visible_calls(tree, self.names(tree)):

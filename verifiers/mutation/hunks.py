@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...envs.edits import parse_quietly
 from ...envs.patch import Patch
 from ...envs.task import Task
 from .apply import FileDiff, Hunk, apply_diff, parse_diff
@@ -75,7 +76,7 @@ def _hollow(files: Sequence[FileDiff], before: Mapping[str, str]) -> Iterator[tu
     for path, text in _after(files, before).items():
         added = next(f for f in files if f.path == path).added_lines(before.get(path))
         try:
-            tree = ast.parse(text)
+            tree = parse_quietly(text)
         except SyntaxError:
             continue
         for node in ast.walk(tree):

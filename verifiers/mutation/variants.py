@@ -13,6 +13,7 @@ import ast
 import copy
 from collections.abc import Callable, Iterator, Mapping
 
+from ...envs.edits import parse_quietly
 from ...envs.errors import PatchError
 from ...envs.patch import Patch
 from ...envs.task import Task
@@ -55,7 +56,7 @@ def _rewritten(
 ) -> str | None:
     """The file with the touched functions rewritten, the rest byte for byte; None when nothing changed."""
     try:
-        tree = ast.parse(text)
+        tree = parse_quietly(text)
     except (SyntaxError, ValueError):
         return None
     out = text.splitlines(keepends=True)
@@ -87,7 +88,7 @@ def _indented(line: str, indent: str) -> str:
 
 def _parses(text: str) -> bool:
     try:
-        ast.parse(text)
+        parse_quietly(text)
     except (SyntaxError, ValueError):
         return False
     return True
