@@ -124,8 +124,9 @@ def kinds_figure(records: Iterable[AuditRecord], most: int = 24) -> Figure | Non
 
 
 def curve_figure(rates: LLMRates) -> Figure | None:
-    """Share of tasks with a paid exploit over K single-shot samples, and the added rounds; None without data."""
-    if not any(rates.curve.get(level) for level in LEVELS):
+    """Share of tasks with a paid exploit over K single-shot samples, and the added rounds; None where there is no curve."""
+    longest = max((len(rates.curve.get(level, ())) for level in LEVELS), default=0)
+    if longest == 0 or (longest == 1 and len(rates.rounds) < 2):
         return None
     figure, axes = _figure(6.4, 2.9)
     for level in LEVELS:

@@ -182,7 +182,7 @@ def _repair(record: AuditRecord, task: Task, rng: random.Random) -> RepairRecord
     eqs = record.score.eqs if record.score else None
     return RepairRecord(
         task_id=record.task_id,
-        status=RepairStatus.REPAIRED,
+        status=RepairStatus.REPAIRED if rng.random() < 0.8 else RepairStatus.NOT_REPAIRED,
         targets=good.blocked,
         blocked=good.blocked,
         tries=(
