@@ -18,7 +18,7 @@ SCRIPT = '''\
     candidate: {observed}
 
 Run it with any Python >= 3.9, alone. Exit code 0: the difference holds, {runs} times out of {runs}. 1: it does not.
-Both programs run in processes of their own, under a time limit.
+Both programs run in processes of their own, under a limit of CPU time (and a longer one of wall time).
 """
 
 import ast, json, subprocess, sys, tempfile, os
@@ -31,13 +31,19 @@ EXPECTED = json.loads({expected_json!r})
 KIND = {kind!r}  # value, exception, termination
 UNORDERED = {unordered!r}
 RUNS = {runs!r}
-SECONDS = {seconds!r}
+SECONDS = {seconds!r}  # of CPU time
+WALL = 12
 
 EQUALITY = {equality!r}
 
 RUNNER = EQUALITY + """
 import ast, json, os, random, sys
-source, entry, calls, target = json.loads(sys.stdin.read())
+source, entry, calls, target, seconds = json.loads(sys.stdin.read())
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+except (ImportError, ValueError, OSError):
+    pass
 sys.stdin = open(os.devnull)
 scope = {{"__name__": "solution"}}
 try:
@@ -59,10 +65,13 @@ def run(source):
     with tempfile.TemporaryDirectory() as folder:
         target = os.path.join(folder, "answer.json")
         try:
-            subprocess.run(
-                [sys.executable, "-I", "-c", RUNNER], input=json.dumps([source, ENTRY_POINT, CALLS, target]).encode(),
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=SECONDS, cwd=folder,
+            done = subprocess.run(
+                [sys.executable, "-I", "-c", RUNNER],
+                input=json.dumps([source, ENTRY_POINT, CALLS, target, SECONDS]).encode(),
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=WALL * SECONDS, cwd=folder,
             )
+            if done.returncode in (-9, -24):  # killed by the CPU limit
+                return ["termination", None]
             with open(target) as file:
                 return json.load(file)
         except subprocess.TimeoutExpired:
@@ -109,7 +118,7 @@ def script(
     observed: Any,
     unordered: bool = False,
     runs: int = 2,
-    seconds: float = 10.0,
+    seconds: int = 10,
 ) -> str:
     """The standalone script. calls: texts of argument tuples, the last one compared; expected: encoded."""
     return SCRIPT.format(
