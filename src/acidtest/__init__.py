@@ -15,6 +15,8 @@ _WHERE = {
     "Suite": "envs.task",
     "Patch": "envs.patch",
     "Verdict": "envs.verdict",
+    "Verifier": "envs.verify",
+    "verify": "envs.verify",
     "Outcome": "envs.verdict",
     "Incident": "envs.incident",
     "AcidtestError": "envs.errors",
@@ -38,11 +40,13 @@ __all__ = [
     "Suite",
     "Task",
     "Verdict",
+    "Verifier",
     "__version__",
     "audit",
     "load_tasks",
     "make",
     "to_dataset",
+    "verify",
 ]
 
 if TYPE_CHECKING:
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
     from .envs.shell_env import ShellEnv
     from .envs.task import Suite, Task
     from .envs.verdict import Outcome, Verdict
+    from .envs.verify import Verifier, verify
     from .training_hooks.curate import load_tasks, make
     from .training_hooks.datasets import to_dataset
     from .training_hooks.scorer import Scorer
