@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from ._wire import MultiplexedWire
 
 OWNER_LABEL = "acidtest.owner"
 RUN_LABEL = "acidtest.run"
+BACKEND_LABEL = "acidtest.backend"
 SCRATCH = "/scratch"
 FILE_SIZE = 8 << 30
 """Largest single file a sandbox may write (overlay2 has no quota of its own)."""
@@ -28,7 +30,7 @@ class Engine:
     """
 
     def __init__(self, *, timeout_s: float = 60.0, run: str = "") -> None:
-        self.run = run
+        self.run, self.token = run, uuid.uuid4().hex
         self._api: Any = _connect(timeout_s)
         self.local = not self._api.base_url.startswith("https") and "tcp" not in os.environ.get(
             "DOCKER_HOST", ""
@@ -70,7 +72,7 @@ class Engine:
                 hostname="sandbox",
                 working_dir="/",
                 network_disabled=network == "none",
-                labels={OWNER_LABEL: owner(), RUN_LABEL: self.run},
+                labels={OWNER_LABEL: owner(), RUN_LABEL: self.run, BACKEND_LABEL: self.token},
                 healthcheck={"test": ["NONE"]},
                 host_config={**host, "StdinOnce": True},
             )
@@ -131,6 +133,14 @@ class Engine:
         labels = {item["Id"]: item["Labels"].get(OWNER_LABEL, "") for item in found}
         return {container: label for container, label in labels.items() if label}
 
+    def remove_mine(self) -> int:
+        """Remove whatever containers this engine object made and that are still there; how many there were."""
+        with _mapped("the list of containers"):
+            found = self._api.containers(all=True, filters={"label": f"{BACKEND_LABEL}={self.token}"})
+        for item in found:
+            self.remove(item["Id"])
+        return len(found)
+
     def reap(self) -> int:
         """Remove the containers of dead owners on this machine; how many there were. Never touches others."""
         dead = [container for container, label in self.ours().items() if is_dead(label, local=self.local)]
@@ -142,7 +152,7 @@ class Engine:
         """Make an image of a container; its id. The owner label is emptied: images belong to nobody."""
         repository, _, tag = name.rpartition(":")
         with _mapped(f"image {name}", image=name):
-            changes = [*changes, f'LABEL {OWNER_LABEL}="" {RUN_LABEL}=""']
+            changes = [*changes, f'LABEL {OWNER_LABEL}="" {RUN_LABEL}="" {BACKEND_LABEL}=""']
             made = self._api.commit(container, repository=repository, tag=tag, changes=changes)
         return str(made["Id"])
 

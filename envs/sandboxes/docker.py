@@ -13,6 +13,7 @@ are not), and kernel bugs.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 import time
@@ -27,6 +28,7 @@ from ._session import AgentSandbox, Link, setup_op
 from ._spares import Key, Spares
 from ._wire import MultiplexedWire
 
+LOG = logging.getLogger("acidtest.sandbox")
 BASE_IMAGE = "acidtest-base:bookworm"
 START_S = 60.0
 DIGEST_TTL_S = 30.0
@@ -224,4 +226,9 @@ class DockerBackend:
         atexit.unregister(self.close)
         self.spares.close()
         self._disposal.close()
-        self.engine.close()
+        try:  # what an engine in trouble made without telling us, or would not remove at the time
+            self.engine.remove_mine()
+        except SandboxError as error:
+            LOG.warning("containers may be left to the next run's reaper: %s", error)
+        finally:
+            self.engine.close()

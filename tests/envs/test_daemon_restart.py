@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -34,7 +36,7 @@ class PrivateEngine:
         argv += ["--pidfile", f"{self.folder}/pid", "-H", self.host, "--bridge=none", "--iptables=false"]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while subprocess.run(
             ["docker", "-H", self.host, "version"], capture_output=True, check=False
         ).returncode:
@@ -47,13 +49,18 @@ class PrivateEngine:
         self.process.wait(60)
 
     def clean(self) -> None:
-        """Unmount what a killed daemon left and remove its folder."""
+        """End what a killed daemon left (its containerd and shims, by their folder), unmount, remove the folder."""
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError):
+                    words = (entry / "cmdline").read_text().split("\0")
+                    if "containerd" in words[0] and any(str(self.folder) in word for word in words):
+                        os.kill(int(entry.name), signal.SIGKILL)
         mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
         for mount in sorted(mounts, reverse=True):
             if mount.startswith(f"{self.folder}/"):
                 subprocess.run(["umount", "-l", mount], check=True)
-        shutil.rmtree(self.folder / "data")
-        shutil.rmtree(self.folder / "exec", ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def load(self, image: str) -> None:
         saved = subprocess.Popen(["docker", "save", image], stdout=subprocess.PIPE)
@@ -66,10 +73,10 @@ class PrivateEngine:
 
 
 @pytest.fixture
-def private(base_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateEngine]:
+def private(base_image: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateEngine]:
     if os.geteuid() != 0 or not shutil.which("dockerd"):
         pytest.skip("needs root and dockerd")
-    engine = PrivateEngine(tmp_path)
+    engine = PrivateEngine(Path(tempfile.mkdtemp(prefix="ae-")))  # short: socket paths are bounded
     engine.start()
     try:
         engine.load(base_image)
@@ -115,7 +122,6 @@ def test_engine_restarted_in_mid_run(private: PrivateEngine, number: int) -> Non
     backend.close()
     engine = docker.Engine()
     try:
-        engine.reap()
         assert engine.ours() == {}
     finally:
         engine.close()
