@@ -105,13 +105,17 @@ def test_memorising_is_the_suites_affair(verifier: Verifier) -> None:
 
 @pytest.mark.parametrize(
     ("source", "task_id", "kind"),
-    [("humaneval", "HumanEval/4", "C02"), ("humaneval", "HumanEval/32", "C07")],
+    [
+        ("humaneval", "HumanEval/4", "C01"),
+        ("humaneval", "HumanEval/4", "C02"),
+        ("humaneval", "HumanEval/32", "C07"),
+    ],
 )
 def test_builtins_and_closeness(verifier: Verifier, source: str, task_id: str, kind: str) -> None:
     (task,) = load_tasks(source, task_ids=[task_id])
     matrix = run_zoo([task], verifier, kinds=[kind])
     assert matrix.demonstrated == [kind]
-    assert {r.word for r in matrix.results} == {"tampered"}
+    assert {r.word for r in matrix.results if r.demonstrated} == {"tampered"}
 
 
 def test_tamper_audit_flags_what_a_plain_grader_pays(verifier: Verifier) -> None:
