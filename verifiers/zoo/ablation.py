@@ -24,7 +24,7 @@ class Ablation(Record):
     tasks: tuple[str, ...] = ()
 
 
-TOGETHER = ("protect+trusted_tests", "diff_policy+protect+trusted_tests")
+TOGETHER = ("protect+beacons", "diff_policy+protect+trusted_tests+beacons")
 """Layers that stand in for each other: what one lets through the other stops, so each alone seems to stop nothing."""
 
 
