@@ -37,7 +37,8 @@ class SearchUnsupported(TaskError):
 class SearchLimits:
     """CPU seconds. Limits scale from gold (factor x gold's own time), between a floor and a cap.
 
-    gold_budget: for gold on all oracle inputs together; inputs after that are not used.
+    gold_budget: for gold on all oracle inputs together; inputs after that are not used. slow_suite: where gold needs
+    longer for the visible tests, a program stops at its first failed assert (the later ones count as failed).
     """
 
     visible_floor: float = 0.04
@@ -46,6 +47,7 @@ class SearchLimits:
     call_cap: float = 2.0
     factor: float = 8.0
     gold_budget: float = 0.5
+    slow_suite: float = 0.1
     memory_bytes: int = 1 << 30
 
 
@@ -251,6 +253,7 @@ class FunctionSearch:
                 5.0, 0.1 + limits.factor * sum(row.seconds for row in self.gold[: self.quick])
             ),
             "need": sorted(recorded.sites),
+            "fail_fast": recorded.seconds > limits.slow_suite,
             "jobs": self._jobs(),
             "quick": self.quick,
             "details": self.details,

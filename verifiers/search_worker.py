@@ -31,6 +31,10 @@ class OutOfTime(BaseException):
     """Raised by the CPU timer inside a program's call."""
 
 
+class Stopped(BaseException):
+    """Raised after the first failed assert of a slow suite."""
+
+
 def _on_timer(signum: int, frame: Any) -> None:
     raise OutOfTime
 
@@ -85,6 +89,7 @@ class _Suite:
             start = sites.next
             self.codes.append((path, compile(tree, path, "exec")))
         self.sites = start
+        self.fail_fast = bool(job.get("fail_fast"))
 
     def run(self, solution: types.ModuleType) -> tuple[dict[int, bool], bool]:
         """(site -> passed, everything ran to its end without an error outside the sites)."""
@@ -92,6 +97,8 @@ class _Suite:
 
         def site(number: int, passed: bool) -> None:
             seen[number] = passed and seen.get(number, True)
+            if self.fail_fast and not passed:
+                raise Stopped
 
         clean = True
         sys.modules[self.module] = solution
@@ -108,6 +115,8 @@ class _Suite:
                         value()
             except OutOfTime:
                 raise
+            except Stopped:
+                return seen, False
             except BaseException:
                 clean = False
         return seen, clean

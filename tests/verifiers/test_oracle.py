@@ -18,7 +18,7 @@ from acidtest.verifiers.attackers import memorise, mutants, recipes
 from acidtest.verifiers.mutation.functions import FunctionView
 from acidtest.verifiers.oracle import Examined, Oracle
 from acidtest.verifiers.records import Candidate, Claim, Family, Standing, WitnessKind
-from acidtest.verifiers.search import FunctionSearch, SearchUnsupported, worker_source
+from acidtest.verifiers.search import FunctionSearch, SearchLimits, SearchUnsupported, worker_source
 
 
 @pytest.fixture(scope="module")
@@ -232,6 +232,18 @@ def test_variants_of_gold_are_the_correct_end_of_the_pool(backend: SandboxBacken
         points = oracle.variant_points()
     assert points
     assert {(point.s, point.q, point.accepted) for point in points} == {(1.0, 1.0, True)}
+
+
+def test_a_slow_suite_stops_at_the_first_failed_assert(backend: SandboxBackend) -> None:
+    task = function_task(ADD, ADD_TESTS)
+    wrong = "def f(a, b):\n    return 9 if a == 0 else 8 if a == 7 else 0\n"
+    shares = []
+    for slow in (10.0, 0.0):
+        with FunctionSearch(task, backend, limits=SearchLimits(slow_suite=slow)) as search:
+            (probe,) = search.probe([wrong])
+            assert not probe.accepted
+            shares.append(probe.share)
+    assert shares == [2 / 3, 0.0]
 
 
 def test_an_entry_point_named_like_a_test_is_not_taken_for_one(backend: SandboxBackend) -> None:
