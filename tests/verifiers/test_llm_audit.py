@@ -364,7 +364,7 @@ def test_the_audit_sweeps_until_the_answers_suffice(script: Any, tmp_path: Path)
         rounds=2,
         benign=1,
     )
-    assert "1 tasks" in str(llm_estimate(TASKS[:1], config))
+    assert "1 task, " in str(llm_estimate(TASKS[:1], config))
     for _ in range(8):
         done = audit(TASKS[:1], out=tmp_path / "run", config=config)
         if not done.pending:

@@ -28,7 +28,7 @@ class Estimate(Record):
         total = sum(self.calls.values())
         parts = ", ".join(f"{name} {n}" for name, n in self.calls.items())
         return (
-            f"{self.tasks} tasks, up to {total} calls ({parts}): about ${self.usd[0]:.2f}, "
+            f"{self.tasks} task{'' if self.tasks == 1 else 's'}, up to {total} calls ({parts}): about ${self.usd[0]:.2f}, "
             f"at most ${self.usd[1]:.2f} with long answers"
         )
 
