@@ -104,6 +104,8 @@ class VerifierBench:
         if joint is not None:
             runs.append(self._verify(gold, joint))
         changed: dict[str, str] = {}
+        if before.resolved and not runs[0].resolved:
+            changed["gold under the whole hardened suite"] = f"{before.outcome} -> {runs[0].outcome}"
         for run in runs:
             for test_id in original.expected_ids:
                 was, now = before.statuses.get(test_id), run.statuses.get(test_id, Status.MISSING)
@@ -117,6 +119,17 @@ class VerifierBench:
             return added.test_ids
         heard = set(reference.responsive)
         return tuple(i for i in added.test_ids if not heard.issuperset(reference.mapped.get(i, (i,))))
+
+    def with_executed_ids(self, added: AddedTests) -> AddedTests:
+        """The same tests under the ids that the runner itself reports (a model writes them as old logs print them).
+
+        A locked suite is accounted for by these. Unchanged where gold executes nothing under an id.
+        """
+        reference = self.verifier.reference(self.task, added_suite(self.task, added))
+        if reference is None or not all(reference.mapped.get(i) for i in added.test_ids):
+            return added
+        executed = dict.fromkeys(e for i in added.test_ids for e in reference.mapped[i])
+        return replace(added, test_ids=tuple(executed))
 
     def existing_tests(self) -> str:
         suite = self.task.suite
@@ -151,13 +164,14 @@ class VerifierBench:
 
 
 def added_run(verdict: Verdict) -> AddedRun:
-    """The verdict of an added-only suite as the gates read it. Seconds: wall time of the command."""
+    """The verdict of an added-only suite as the gates read it."""
     run = verdict.run
     return AddedRun(
         outcome=verdict.outcome,
         statuses=verdict.statuses,
         log=run.log if run else "\n".join(verdict.evidence),
-        seconds=run.seconds if run else 0.0,
+        seconds=(sum(run.durations.values()) if run.durations else run.seconds) if run else 0.0,
+        wall=run.seconds if run else 0.0,
         timed_out=verdict.outcome is Outcome.TIMED_OUT or bool(run and run.timed_out),
         evidence=verdict.evidence,
     )

@@ -16,7 +16,7 @@ from ..envs.errors import BudgetExceeded, ConfigError
 from ..envs.patch import Patch
 from ..envs.task import AddedTests, Task
 from ..verifiers.records import Finding, Standing
-from .bench import VerifierBench
+from .bench import IN_ORDER_OF_FILE, VerifierBench
 from .defects import Defect
 from .gates import run_gates
 from .gates.trial import GateLimits, Trial
@@ -145,6 +145,8 @@ def _iterate(job: Job, state: _State, iteration: int) -> bool:
 def gate(job: Job, proposal: Proposal, findings: Sequence[Finding]) -> Try:
     """One proposal through the gates, its expectation recomputed once where only that is wrong."""
     usd = float(proposal.metadata.get("usd", 0.0))
+    if proposal.added.framework not in IN_ORDER_OF_FILE:
+        proposal = replace(proposal, added=job.bench.with_executed_ids(proposal.added))
     votes = job.vote(job.task, proposal, findings) if job.vote else ()
     result = run_gates(_trial(job, proposal, findings))
     failed = result.failed_check

@@ -12,7 +12,7 @@ from ..envs.task import Task
 from ..envs.verify import Verifier
 from ..verifiers.alternatives import Alternatives
 from ..verifiers.records import Finding
-from .bench import VerifierBench
+from .bench import IN_ORDER_OF_FILE, VerifierBench
 from .correct import correct_programs
 from .gates import NAMES, run_gates
 from .gates.trial import GateLimits, Trial
@@ -85,9 +85,12 @@ def try_proposals(
             benches[task.task_id] = _bench(task, verifier, alternatives)
         bench, known = benches[task.task_id]
         held = targets_of((findings or {}).get(task.task_id, ()))
+        proposal = line.proposal(task)
+        if proposal.added.framework not in IN_ORDER_OF_FILE:
+            proposal = replace(proposal, added=bench.with_executed_ids(proposal.added))
         trial = Trial(
             task=task,
-            proposal=line.proposal(task),
+            proposal=proposal,
             bench=bench,
             targets=line.wrong_candidates(task) or tuple(f.candidate for f in held),
             correct={**known, **line.correct_patches(task)},

@@ -23,12 +23,14 @@ class AddedRun:
     """One execution of the added tests alone, against one program.
 
     statuses: added id -> status. passed: every id executed and passed, under the defence that was asked for.
+    seconds: the tests' own time as the runner reports it (the command's where it reports none); wall: the command's.
     """
 
     outcome: Outcome
     statuses: Mapping[str, Status] = field(default_factory=dict)
     log: str = ""
     seconds: float = 0.0
+    wall: float = 0.0
     timed_out: bool = False
     evidence: tuple[str, ...] = ()
 
@@ -99,7 +101,8 @@ class GateLimits:
     """How hard the gates look. Times in wall seconds on this machine.
 
     gold_runs: n of "gold passes n of n". block_runs: executions of a target that must all fail.
-    max_seconds: the added tests' time under gold; a suite that is slow itself may grow by `max_share` of its own time.
+    max_seconds: the added tests' own time under gold; a suite that is slow itself may grow by `max_share` of its time. The
+    whole command (start-up, imports) may take three times that, and twice the original suite's command on top.
     """
 
     gold_runs: int = 3

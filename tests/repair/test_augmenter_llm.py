@@ -10,7 +10,7 @@ import pytest
 
 from acidtest.envs.load import load_tasks
 from acidtest.envs.patch import Patch
-from acidtest.envs.task import Task
+from acidtest.envs.task import AddedTests, Task
 from acidtest.envs.verdict import Outcome, Verdict
 from acidtest.envs.verify import Verifier
 from acidtest.repair.augmenters import llm as augmenter
@@ -160,3 +160,23 @@ def test_the_judges_votes(task: Task, finding: Finding) -> None:
     assert majority(votes) == BLOCKS
     assert majority((BLOCKS, LEAVES, "undecided")) == "undecided"
     assert votes_of(task, proposal, [finding], ScriptedLLM([None])) == ("undecided",) * 3
+
+
+def test_ids_as_logs_print_them_become_the_ids_that_are_executed() -> None:
+    (task,) = load_tasks("toy", task_ids=["toy/slug_unittest"])
+    text = (
+        "import unittest\n\nfrom text import slug\n\n\nclass Added(unittest.TestCase):\n    def test_a(self):\n"
+        "        self.assertEqual(slug('One Two'), 'one-two')\n"
+    )
+    printed = AddedTests(
+        command="python -m unittest -v tests.test_added",
+        framework="unittest",
+        test_files={"tests/test_added.py": text},
+        test_ids=("tests.test_added.Added.test_a",),
+    )
+    with Verifier(sandbox="local") as verifier:
+        bench = VerifierBench(task, verifier)
+        executed = bench.with_executed_ids(printed)
+        assert executed.test_ids == ("test_a (tests.test_added.Added)",)
+        assert not bench.whole(Patch(task.gold_patch), printed).resolved
+        assert bench.whole(Patch(task.gold_patch), executed).resolved

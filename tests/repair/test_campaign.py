@@ -57,16 +57,16 @@ def adopt(line: ProposalLine, verifier: Verifier, data: Path, folder: Path) -> N
     bench = VerifierBench(task, verifier)
     targets = line.wrong_candidates(task)
     assert all(verifier.verify(task, c.patch).resolved for c in targets), "the official suite pays them"
+    added = bench.with_executed_ids(line.proposal(task).added)
     trial = Trial(
         task=task,
-        proposal=line.proposal(task),
+        proposal=replace(line.proposal(task), added=added),
         bench=bench,
         targets=targets,
         correct=correct.patches,
         suite_seconds=bench.suite_seconds(),
     )
     assert run_gates(trial).passed
-    added = line.proposal(task).added
     proof = prove(bench, added, targets, correct.patches)
     assert proof.holds
     assert not proof.paid

@@ -231,6 +231,8 @@ def test_a_run_into_the_limit_is_named_by_the_time_budget() -> None:
     assert stopped_by(run_gates(trial(bench=ScriptedBench(runs={"gold": slow})))) == "within time budget"
     late = replace(PASS, seconds=10.5)
     assert stopped_by(run_gates(trial(bench=ScriptedBench(runs={"gold": late})))) == "within time budget"
+    imports = replace(PASS, seconds=0.1, wall=31.0)
+    assert stopped_by(run_gates(trial(bench=ScriptedBench(runs={"gold": imports})))) == "within time budget"
     one = trial(bench=ScriptedBench(runs={"gold": late}))
     one.suite_seconds = 60.0
     assert run_gates(one).passed, "a slow suite may take as long again"
