@@ -231,10 +231,10 @@ def test_a_path_that_cannot_be_is_an_error_not_the_end(box: Sandbox) -> None:
 
 
 def test_a_storm_of_orphans_does_not_stop_the_clock(box: Sandbox) -> None:
-    storm = "while :; do (sh -c 'exit 0' &) ; (sh -c 'exit 0' &); done"
+    storm = "for i in $(seq 1500); do (sh -c 'exit 0' &) ; done; sleep 60"
     start = time.monotonic()
     assert run(box, storm, timeout_s=1).timed_out
-    assert time.monotonic() - start < 8
+    assert time.monotonic() - start < 20
 
 
 def test_read_takes_regular_files_only(box: Sandbox) -> None:
