@@ -35,7 +35,10 @@ class RunDir:
 
     @classmethod
     def create(cls, path: str | Path, config: Mapping[str, Any]) -> Self:
-        """Open for writing. Raises RunConflict when the folder holds a run with other options or is in use."""
+        """Open for writing. Raises RunConflict when the folder holds a run with other options or is in use.
+
+        An option that the held run does not know (written by an older version) is no conflict.
+        """
         folder = Path(path)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -122,8 +125,8 @@ class RunDir:
             held = self.config
             differ = sorted(
                 key
-                for key in held.keys() | wanted.keys()
-                if key not in FREE_KEYS and held.get(key) != wanted.get(key)
+                for key in held.keys() & wanted.keys()
+                if key not in FREE_KEYS and held[key] != wanted[key]
             )
             if differ:
                 shown = ", ".join(
