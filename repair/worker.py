@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Self
 
-from .. import __version__
 from ..envs.registry import find
 from ..envs.task import AddedTests, Suite, Task
 from ..envs.verify import Verifier
+from ..envs.version import __version__
 from ..verifiers.alternatives import Alternatives
 from ..verifiers.audit_config import AuditConfig
 from ..verifiers.audit_record import AuditRecord

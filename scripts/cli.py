@@ -34,7 +34,7 @@ def build() -> typer.Typer:
         ctx: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version.")
     ) -> None:
         if version:
-            from .. import __version__
+            from ..envs.version import __version__
 
             typer.echo(__version__)
             raise typer.Exit()

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from .. import __version__
 from ..envs.calibrate import Calibration
 from ..envs.leaks import audit_leaks
 from ..envs.patch import Patch
 from ..envs.record import digest_of
 from ..envs.task import Task
 from ..envs.verify import Verifier
+from ..envs.version import __version__
 from . import eqs
 from .alternatives import HELD, Alternative, Alternatives
 from .audit_config import AuditConfig

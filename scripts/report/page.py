@@ -44,7 +44,7 @@ def write(material: Material, path: Path) -> int:
 
 
 def _shared(material: Material) -> dict[str, Any]:
-    from ... import __version__
+    from ...envs.version import __version__
 
     return {
         "name": material.name,
