@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import is_dataclass
 from typing import Any, Self
 
 import msgspec
@@ -21,6 +22,17 @@ class Record:
     Decoding checks types and raises `TaskError` that names the field. Unknown fields are ignored, so
     that newer records can be read by older code.
     """
+
+    def __post_init__(self) -> None:
+        """Write omitted defaults into the instance: a decoder leaves them to the class, an encoder then drops them.
+
+        Without this a row that omits a default field and its equal that spells it out would differ in digest.
+        """
+        held = vars(self)
+        if is_dataclass(self) and len(held) < len(self.__dataclass_fields__):
+            for name in self.__dataclass_fields__:
+                if name not in held:
+                    object.__setattr__(self, name, getattr(self, name))
 
     def to_json(self) -> str:
         return msgspec.json.encode(self).decode()

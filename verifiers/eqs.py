@@ -36,6 +36,7 @@ class Scheme(Record):
     min_attempts: int = 5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if set(self.weights) != set(TERMS) or any(w < 0 for w in self.weights.values()):
             raise ValueError(f"weights must be non-negative and name {', '.join(TERMS)}")
         if sum(self.weights.values()) <= 0:

@@ -14,7 +14,7 @@ from acidtest.envs import registry
 from acidtest.envs.datasets import _eval_script, _swe, swe_bench
 from acidtest.envs.errors import AcidtestError, ConfigError, TaskError
 from acidtest.envs.load import adapter_for, load_tasks
-from acidtest.envs.task import Task
+from acidtest.envs.task import Suite, Task
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "tasks.jsonl"
 SAMPLES = {
@@ -229,3 +229,26 @@ def test_jsonl_errors_name_file_line_and_field(tmp_path: Path, line: str, messag
     with pytest.raises(AcidtestError, match=message) as caught:
         load_tasks(file)
     assert "\n" not in str(caught.value)
+
+
+def test_a_row_that_omits_defaults_is_the_task_that_spells_them_out(tmp_path: Path) -> None:
+    suite = {
+        "command": "python test_solution.py",
+        "framework": "plain",
+        "fail_to_pass": ["test_solution.py::test_check"],
+        "test_files": {"test_solution.py": "def test_check():\n    pass\n"},
+    }
+    row = {"task_id": "a", "prompt": "p", "files": {"solution.py": "x = 1\n"}, "suite": suite}
+    row["gold_files"] = {"solution.py": "x = 2\n"}
+    file = tmp_path / "mine.jsonl"
+    file.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    [task] = load_tasks(file)
+    spelled = Suite(
+        command=suite["command"],  # type: ignore[arg-type]
+        framework="plain",
+        fail_to_pass=("test_solution.py::test_check",),
+        test_files=suite["test_files"],  # type: ignore[arg-type]
+    )
+    assert task.suite == spelled
+    assert task.suite.digest == spelled.digest == Suite.from_json(task.suite.to_json()).digest
+    assert Task.from_json(task.to_json()).digest == task.digest
