@@ -119,7 +119,7 @@ class Calibrator:
         outcome = grading.grade(wanted, noop.run)[0]
         if outcome is Outcome.RESOLVED:
             self.flags[Flag.NOOP_PASSES] = "the suite passes without any change"
-        self._read_reference(reference)
+        self._read_reference(reference, wanted)
         planned = plan(self.task, Patch(self.task.gold_patch), self.suite, STRICT, self.part.trusted.paths)
         if planned.rejected or not reference.statuses:
             self.flags[Flag.BROKEN_GOLD] = reference.log.strip()[-300:] or "gold runs no test"
@@ -148,7 +148,7 @@ class Calibrator:
             log=reference.log,
         )
 
-    def _read_reference(self, reference: Reference) -> None:
+    def _read_reference(self, reference: Reference, wanted: Mapping[str, tuple[str, ...]]) -> None:
         slow = SLOW_FUNCTION_S if self.task.is_function else SLOW_S
         if reference.seconds > slow:
             self.flags[Flag.SLOW] = f"gold takes {reference.seconds:.1f} s"
@@ -160,6 +160,8 @@ class Calibrator:
             self.flags[Flag.BROKEN_SUITE] = (
                 f"FAIL_TO_PASS ids that no test answers to: {', '.join(missing[:3])}"
             )
+        elif why := grading.undecidable(self.suite, wanted, self.part.untrusted(self.task)):
+            self.flags[Flag.BROKEN_SUITE] = why
         chosen = [e for i in self.suite.fail_to_pass for e in reference.mapped.get(i, ())]
         if reference.resolved and not set(chosen) & set(reference.responsive):
             self.flags[Flag.UNTWINABLE] = "no FAIL_TO_PASS test of gold fails when told to"

@@ -7,8 +7,9 @@ either.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
+from .ids import PROGRESS
 from .protocols import IdMap
 from .report import worse
 from .run import Status, SuiteRun
@@ -19,6 +20,24 @@ from .verdict import Outcome
 def expected(suite: Suite, ids: IdMap) -> dict[str, tuple[str, ...]]:
     """Expected id -> executed ids that must all pass. What is excluded or cannot be mapped is left out."""
     return {i: ids.mapped.get(i, (i,)) for i in suite.expected_ids if i not in ids.unmapped}
+
+
+def certain(ids: IdMap) -> IdMap:
+    """Ids as a submission's own run maps them: that it ran no test for an id excuses nobody, only progress marks do."""
+    marks = {ident: why for ident, why in ids.unmapped.items() if PROGRESS.fullmatch(ident.strip())}
+    return IdMap(mapped=ids.mapped, unmapped=marks)
+
+
+def undecidable(suite: Suite, wanted: Collection[str], brought: Collection[str]) -> str:
+    """Why a pass of this suite shows nothing ("" where it does). brought: untrusted files, which submissions write."""
+    if not suite.fail_to_pass:
+        return ""
+    left = [ident for ident in suite.fail_to_pass if ident in wanted]
+    if not left:
+        return "every FAIL_TO_PASS id is left out"
+    if all("::" in ident and ident.split("::", 1)[0] in brought for ident in left):
+        return "every FAIL_TO_PASS test stands in a file that the submission itself brings"
+    return ""
 
 
 def statuses_of(wanted: Mapping[str, tuple[str, ...]], run: SuiteRun) -> dict[str, Status]:

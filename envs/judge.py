@@ -62,6 +62,11 @@ class Judge:
         if ran.original.rejected:
             return _rejected(case, ran.original.rejected, started)
         examined = Examined(outcome=ran.claim)
+        if ran.claim is Outcome.RESOLVED and defence.accounting:
+            brought = prepared.original.untrusted(task)
+            if why := grading.undecidable(suite, ran.wanted, brought):
+                undecided = Examined(outcome=Outcome.UNDECIDED, evidence=(f"the suite cannot decide: {why}",))
+                return _verdict(case, ran, undecided, started)
         if ran.claim is Outcome.RESOLVED and defence.accounting and defence.beacons:
             examined = self._examine(case, ran)
         if examined.outcome is Outcome.RESOLVED and defence.accounting and defence.probe:
@@ -193,10 +198,12 @@ def _replaced(case: Case, ran: Ran) -> str:
 
 
 def _ids(case: Case, seen: Observation) -> IdMap:
-    if case.reference is not None and case.reference.mapped:
+    """As gold's run maps them; as this run does where gold's did not end, or there is none: then none is left out."""
+    if case.reference is not None and case.reference.mapped and case.reference.finished:
         return case.reference.ids
     part = case.prepared.original
-    return part.framework.map_ids(case.suite.expected_ids, list(seen.report.statuses), seen.report.aliases)
+    found = part.framework.map_ids(case.suite.expected_ids, list(seen.report.statuses), seen.report.aliases)
+    return grading.certain(found)
 
 
 def _claim(wanted: Keys, run: SuiteRun, defence: Defence) -> tuple[Outcome, dict[str, Status]]:

@@ -18,7 +18,7 @@ from typing import Self
 from .errors import RunConflict
 from .verdict import Outcome, Verdict
 
-RUNNER_VERSION = "1"
+RUNNER_VERSION = "2"
 """Part of every cache key: raise it when the same inputs may get another verdict than before."""
 
 _SCHEMA = """

@@ -66,10 +66,19 @@ class Part:
         return files
 
     def static_keys(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Executed id -> its body's key, for ids of the form `path::Class::name[param]` that can be read off."""
-        by_name = {f"{path}::{name.replace('.', '::')}": key for key, (path, name) in self.keys.items()}
+        """Executed id -> its body's keys, for ids of the form `path::Class::name[param]` that can be read off.
+
+        A name that is defined more than once (in the branches of an `if`, say) has a key for each body.
+        """
+        by_name: dict[str, list[str]] = {}
+        for key, (path, name) in self.keys.items():
+            by_name.setdefault(f"{path}::{name.replace('.', '::')}", []).append(key)
         pairs = ((ident, by_name.get(ident.split("[", 1)[0])) for ident in ids)
-        return {ident: (key,) for ident, key in pairs if key}
+        return {ident: tuple(keys) for ident, keys in pairs if keys}
+
+    def untrusted(self, task: Task) -> frozenset[str]:
+        """Files that gold writes and no trusted test file replaces: submissions may write them too."""
+        return touched(task.gold_patch) - frozenset(self.trusted.files)
 
     def own_keys(self, ident: str, asked: Iterable[str]) -> tuple[str, ...]:
         """Of the keys asked while a test ran, those of its own body (by function name), else the last."""

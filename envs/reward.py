@@ -52,9 +52,16 @@ def _fraction(suite: Suite, verdict: Verdict) -> float:
     added = set(suite.added.test_ids) if suite.added else set()
     original = {i: s for i, s in verdict.statuses.items() if i not in added}
     total = len(original) + len(added)
-    failed_added = len(added & set(verdict.failed_added)) or min(len(added), len(verdict.failed_added))
-    passed = sum(s is Status.PASSED for s in original.values()) + len(added) - failed_added
+    passed = sum(s is Status.PASSED for s in original.values()) + _passed_added(added, verdict)
     return 0.0 if total == 0 else min(passed / total, (total - 1) / total)
+
+
+def _passed_added(added: set[str], verdict: Verdict) -> int:
+    """How many added tests passed: none where the original tests failed, because then none of them ran."""
+    if seen := [verdict.statuses[ident] for ident in added if ident in verdict.statuses]:
+        return sum(status is Status.PASSED for status in seen)
+    failed = len(added & set(verdict.failed_added)) or len(verdict.failed_added)
+    return max(0, len(added) - failed) if failed else 0
 
 
 def _default_actions() -> dict[str, float | str]:

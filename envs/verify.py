@@ -196,11 +196,12 @@ class Verifier:
         raise AssertionError("unreachable")
 
     def _suite_key(self, task: Task, suite: Suite) -> str:
-        """Everything that trusted files and reference depend on; the prompt and the metadata do not count."""
+        """All that trusted files, reference and calibration depend on; the prompt and the metadata do not count."""
         image = self.backend.image_digest(task.image)
+        base = "" if task.image else getattr(self.backend, "base_image", "")
         facts = [
             task.task_id,
-            image,
+            [self.backend.name, image, base, self.limits],
             task.workdir,
             task.gold_patch,
             suite.digest,
@@ -212,11 +213,14 @@ class Verifier:
         )
 
     def _key(self, task: Task, patch: Patch, suite: Suite, defence: Defence) -> str:
-        return digest_of([self._suite_key(task, suite), patch.text, defence, self.seed, self.limits])
+        return digest_of([self._suite_key(task, suite), patch.text, defence, self.seed])
 
     def _is_flaky(self, task: Task) -> bool:
-        """Whether a calibration made here found the suite flaky: its verdicts are not kept."""
-        found = self._calibrations.get(self._suite_key(task, task.suite))
+        """Whether a calibration, made here or kept in the ledger, found the suite flaky: its verdicts are not kept."""
+        key = self._suite_key(task, task.suite)
+        found = self._calibrations.get(key)
+        if found is None and self.ledger is not None and (kept := self.ledger.note("calibration", key)):
+            found = Calibration.from_json(kept)
         return found is not None and Flag.FLAKY in found.flags
 
     def _lock_of(self, key: str) -> threading.Lock:
