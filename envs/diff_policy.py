@@ -78,7 +78,7 @@ def _without_protected(
             for path in change.paths
             if defence.protect
             and path not in open_paths
-            and (reason := why_protected(path, task, suite, test_paths))
+            and (reason := why_protected(path, task, suite, test_paths, open_paths))
         }
         if reasons:
             notices += [

@@ -24,6 +24,11 @@ class Patch(Record):
         return hashlib.sha256(normal.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @property
+    def exact_digest(self) -> str:
+        """64 hex digits over the text as it stands: for caches (CRLF and LF make two patches to git)."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
     def is_empty(self) -> bool:
         return not self.text.strip()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
 from .task import Suite, Task
@@ -31,7 +31,8 @@ CONFIG_NAMES = {
 TEST_FILE = re.compile(r"(?:test_[^/]*|[^/]*_test|tests)\.pyi?\Z")
 TEST_FOLDER = re.compile(r"(?:^|/)tests/|^test/|^testing/")
 ENVIRONMENT = re.compile(
-    r"(?:^|/)(?:\.?venv|env|site-packages|dist-packages|__pycache__|[^/]*\.(?:dist|egg)-info)/"
+    r"(?:^|/)(?:\.?venv|env/(?:bin|include|lib|lib64|share|Scripts)|site-packages|dist-packages|__pycache__"
+    r"|[^/]*\.(?:dist|egg)-info)/|(?:^|/)env/pyvenv\.cfg$"
 )
 RUNNER_MODULES = frozenset(
     [
@@ -50,18 +51,23 @@ RUNNER_MODULES = frozenset(
         "numpy",
     ]
 )
+RUNNING = (RUNNER_MODULES - {"numpy"}) | {"unittest", "doctest"}
 PATH_ROOTS = ("", "src/", "lib/")
 OWN_RUNNERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("pytest", ("src/_pytest/*", "src/pytest/*", "src/pytest.py", "_pytest/*", "pytest.py")),
     ("django", ("django/test/*", "tests/runtests.py")),
+    ("numpy", ("numpy/testing/*",)),
     ("sympy", ("sympy/testing/*", "sympy/utilities/runtests.py", "sympy/utilities/pytest.py", "bin/test")),
 )
 
 
-def why_protected(path: str, task: Task, suite: Suite, test_paths: Iterable[str] = ()) -> str:
+def why_protected(
+    path: str, task: Task, suite: Suite, test_paths: Iterable[str] = (), golds: Collection[str] = ()
+) -> str:
     """Why this path may not be changed by a submission ("" when it may).
 
-    path: relative to the workdir. test_paths: files that the suite's trusted tests stand in.
+    path: relative to the workdir. test_paths: files that the suite's trusted tests stand in. golds: paths that the
+    gold patch touches: a package it works in is the project's own and shadows nothing.
     """
     name = path.rsplit("/", 1)[-1]
     added = suite.added.test_files if suite.added is not None else {}
@@ -78,15 +84,17 @@ def why_protected(path: str, task: Task, suite: Suite, test_paths: Iterable[str]
         return "installed environment"
     if TEST_FILE.fullmatch(name) or TEST_FOLDER.search(path):
         return "tests"
-    return _shadows(path) or _own_runner(path, task)
+    return _shadows(path, golds) or _own_runner(path, task)
 
 
-def _shadows(path: str) -> str:
+def _shadows(path: str, golds: Collection[str]) -> str:
     """A module at a root of sys.path that would stand before the standard library's or the runner's."""
     for root in PATH_ROOTS:
         if path.startswith(root):
             top = path[len(root) :].split("/", 1)[0]
             module = top[:-3] if top.endswith(".py") else top
+            if module not in RUNNING and any(gold.startswith(f"{root}{module}/") for gold in golds):
+                continue
             if module in sys.stdlib_module_names or (module in RUNNER_MODULES and root == ""):
                 return f"shadows the module {module}"
     return ""

@@ -29,6 +29,7 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+.#-]*)[^\n]*\n(.*?)^[ \t]*\
 _DIFF_START = re.compile(r"\A\s*(diff --git |--- |Index: )")
 _DIFF_LINE = re.compile(r"^diff --git ", re.M)
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_LF_HEADER = re.compile(r"^(?:diff --git |--- |\+\+\+ )[^\r\n]*\n", re.M)
 _PYTHON_TAGS = {"", "python", "py", "python3"}
 
 
@@ -59,7 +60,10 @@ def read_submission(task: Task, text: str) -> Submission:
 
 
 def _clean(text: str) -> str:
-    text = _SURROGATE.sub("\ufffd", text).replace("\r\n", "\n")
+    """Line ends of the transport become newlines; those of a file's own lines in a diff stay, or it would not apply."""
+    text = _SURROGATE.sub("\ufffd", text)
+    if not _LF_HEADER.search(text):
+        text = text.replace("\r\n", "\n")
     return text.rpartition("</think>")[2] if "</think>" in text else text
 
 

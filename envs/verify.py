@@ -213,7 +213,7 @@ class Verifier:
         )
 
     def _key(self, task: Task, patch: Patch, suite: Suite, defence: Defence) -> str:
-        return digest_of([self._suite_key(task, suite), patch.text, defence, self.seed])
+        return digest_of([self._suite_key(task, suite), patch.exact_digest, defence, self.seed])
 
     def _is_flaky(self, task: Task) -> bool:
         """Whether a calibration, made here or kept in the ledger, found the suite flaky: its verdicts are not kept."""

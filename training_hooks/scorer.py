@@ -163,7 +163,7 @@ class Scorer:
     # ---- working
 
     def _enqueue(self, task: Task, patch: Patch, asked: float, done: Callable[..., None]) -> None:
-        key = (self._digest(task), patch.digest)
+        key = (self._digest(task), patch.exact_digest)
         with self._lock:
             if self._closed:
                 raise ConfigError("This Scorer is closed.")
