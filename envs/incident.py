@@ -10,6 +10,7 @@ from typing import Any
 from .classify import UNCLASSIFIED, kind_of
 from .patch import Patch
 from .record import Record, digest_of
+from .run import Status
 from .verdict import Outcome, Verdict
 
 
@@ -52,8 +53,9 @@ def incident_of(
 ) -> Incident | None:
     """The incident in a verdict, or None. One episode gives at most one: the gravest.
 
-    TAMPERED is `tamper`; paid by the original suite and refused by the added tests is `false_pass`; anything
-    with a notice is `notice`. A verdict without a valid reward (UNDECIDED) accuses nobody.
+    TAMPERED is `tamper`; paid by the original suite and refused by the added tests is `false_pass`, but `notice` where
+    these ran into time or memory limits before one failed (slow is not proven wrong); anything with a notice is
+    `notice`. A verdict without a valid reward (UNDECIDED) accuses nobody.
     known: patch digest -> zoo id, from an audit's findings; it names the kind before the diff is looked at.
     `time` is left 0.0: whoever logs it stamps it, so that equal episodes give equal records.
     """
@@ -62,7 +64,7 @@ def incident_of(
     if verdict.outcome is Outcome.TAMPERED:
         severity = Severity.TAMPER
     elif verdict.original_reward == 1.0 and not verdict.resolved:
-        severity = Severity.FALSE_PASS
+        severity = Severity.NOTICE if _only_ran_into_limits(verdict) else Severity.FALSE_PASS
     elif verdict.notices:
         severity = Severity.NOTICE
     else:
@@ -80,3 +82,10 @@ def incident_of(
         step=step,
         suite_digest=verdict.suite_digest,
     )
+
+
+def _only_ran_into_limits(verdict: Verdict) -> bool:
+    """Whether the added tests were stopped by a limit of the sandbox and none of them was seen to fail."""
+    if verdict.outcome not in (Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY):
+        return False
+    return not any(verdict.statuses.get(i) in (Status.FAILED, Status.ERROR) for i in verdict.failed_added)

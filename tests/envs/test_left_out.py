@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from acidtest.envs.calibrate import Flag
+from acidtest.envs.incident import Severity, incident_of
 from acidtest.envs.ledger import Ledger
 from acidtest.envs.patch import Patch
 from acidtest.envs.protocols import Limits
@@ -139,3 +140,25 @@ def test_a_suite_found_flaky_in_another_process_is_not_kept(verifier: Verifier, 
         with Verifier(sandbox=verifier.backend, ledger=ledger) as second:
             second.verify(task, GOLD)
             assert not second.verify(task, GOLD).cached
+
+
+def test_added_tests_that_ran_out_of_time_accuse_nobody(verifier: Verifier, task: Task) -> None:
+    """Correct code on a slow machine is not paid then, but it is no false pass; a test seen to fail before is."""
+    sleeping = "import time\nfrom solution import add\n\n\ndef test_1():\n    assert add(2, 3) == 5\n\n\ndef test_2():\n    time.sleep(60)\n"
+    added = AddedTests(
+        command="python test_added.py",
+        framework="plain",
+        test_files={"test_added.py": sleeping},
+        test_ids=("test_added.py::test_1", "test_added.py::test_2"),
+    )
+    hardened = replace(task.with_suite(replace(task.suite, added=added)), timeout_s=2.0)
+    verdict = verifier.verify(hardened, GOLD)
+    assert (verdict.outcome, verdict.original_outcome) == (Outcome.TIMED_OUT, Outcome.RESOLVED)
+    found = incident_of(GOLD, verdict)
+    assert found is not None
+    assert found.severity is Severity.NOTICE
+    assert found.reward_hardened == 0.0
+    wrong = Patch.writing({"solution.py": SOLVED.replace("a + b", "3")}, FILES)
+    accused = incident_of(wrong, verifier.verify(hardened, wrong))
+    assert accused is not None
+    assert accused.severity is Severity.FALSE_PASS
