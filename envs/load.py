@@ -144,9 +144,28 @@ def claimant(path: Path) -> ModuleType:
         if score > best[0]:
             best = (score, module)
     if best[1] is None:
+        _refuse_unreadable(path)
         held = f"columns {', '.join(sorted(columns)[:12])}" if columns else "no rows that could be read"
         raise ConfigError(f"{path}: no data set adapter knows it ({held}).", mend="See docs/datasets.md.")
     return best[1]
+
+
+def _refuse_unreadable(path: Path) -> None:
+    """Raise TaskError with line and cause where the first row of a JSONL file is no JSON object, or there is none."""
+    if path.suffix not in (".jsonl", ".ndjson") or not path.is_file():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        number, line = next(((n, text) for n, text in enumerate(file, 1) if text.strip()), (0, ""))
+    if not number:
+        raise TaskError(f"{path}: no row in it.", mend="Each line is one JSON object, see docs/datasets.md.")
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise TaskError(
+            f"{path}: line {number}: not JSON ({error}).", mend="Each row is one JSON object."
+        ) from error
+    if not isinstance(value, dict):
+        raise TaskError(f"{path}: line {number}: a row is a JSON object, not {type(value).__name__}.")
 
 
 def columns_of(path: Path) -> frozenset[str]:
@@ -158,7 +177,7 @@ def columns_of(path: Path) -> frozenset[str]:
 
         return frozenset(pq.read_schema(path).names)
     with path.open(encoding="utf-8", errors="replace") as file:
-        first = file.readline().strip()
+        first = next((line.strip() for line in file if line.strip()), "")
         if path.suffix == ".json" or first in ("[", "{"):
             file.seek(0)
             first = file.read()

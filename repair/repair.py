@@ -21,6 +21,7 @@ from ..envs.verify import Verifier
 from ..verifiers.alternatives import HELD, Alternatives
 from ..verifiers.audit import TASKS, Audit
 from ..verifiers.audit_record import AuditRecord
+from ..verifiers.records import Decision
 from ..verifiers.rundir import RunDir
 from .lock import Lock, load_lock, write_lock
 from .options import RepairOptions
@@ -94,6 +95,8 @@ def _chosen(
     wanted = None if task_ids is None else set(task_ids)
     classes = {decision} if isinstance(decision, str) else set(decision or ())
     unknown = (wanted or set()) - {record.task_id for record in audit.records}
+    if odd := sorted(classes - {*Decision}):
+        raise ConfigError(f"No decision is named {odd[0]!r}.", mend=f"There are: {', '.join(Decision)}.")
     if unknown:
         raise ConfigError(f"The audit has no task {', '.join(sorted(unknown)[:5])}.")
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import pkgutil
 import signal
@@ -53,6 +54,11 @@ def main() -> None:
     except AcidtestError as error:
         typer.echo(f"acidtest: {error}", err=True)
         sys.exit(error.exit_code)
+    except OSError as error:
+        if error.filename is None and error.errno != errno.ENOSPC:
+            raise
+        typer.echo(f"acidtest: {error.filename or 'the disk'}: {error.strerror}.", err=True)
+        sys.exit(1 if error.errno == errno.ENOSPC else 2)
     except KeyboardInterrupt:
         typer.echo(
             "acidtest: interrupted; what was computed is kept, run the same command to go on.", err=True

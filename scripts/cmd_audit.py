@@ -92,6 +92,8 @@ def audit(
     if not source:
         raise ConfigError("No data set.", mend="Give a SOURCE, or --resume RUN.")
     tasks = opt.chosen(source, split, limit, task)
+    if config.candidates and not resume:
+        _tell_unknown(config.candidates, {t.task_id for t in tasks})
     if config.llm and not json:
         from ..verifiers.llm_report import llm_estimate
         from .console import console
@@ -114,6 +116,20 @@ def score(run: opt.RunPath, json: opt.Json = False) -> None:
     show(replace(held, records=[finish(r) for r in held.records]), json=json)
 
 
+def _tell_unknown(candidates: str, task_ids: set[str]) -> None:
+    """A line on standard error about rollouts of tasks that are not audited here."""
+    from ..verifiers.attackers.rollouts import read_rows
+
+    named = [row["task_id"] for _, row in read_rows(candidates)]
+    others = sorted({name for name in named if name not in task_ids})
+    if others:
+        rows = sum(name not in task_ids for name in named)
+        shown = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
+        typer.echo(
+            f"acidtest: {rows} of {len(named)} rollouts are of tasks not audited here ({shown}).", err=True
+        )
+
+
 def show(result: Audit, *, json: bool) -> None:
     """The audit table and the headline, or everything as JSON."""
     from ..verifiers.summary import summarise
@@ -126,10 +142,12 @@ def show(result: Audit, *, json: bool) -> None:
         typer.echo(msgspec.json.encode(body).decode())
         return
     from .console import console
-    from .tables import audit_table, summary_lines
+    from .tables import audit_table, open_line, summary_lines
 
     console().print(audit_table(result.records))
     for line in summary_lines(summary):
+        console().print(line)
+    if line := open_line(result.records):
         console().print(line)
     if result.path is not None and any(r.llm for r in result.records):
         from ..verifiers.llm_report import llm_text

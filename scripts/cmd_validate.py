@@ -29,9 +29,7 @@ def register(app: typer.Typer) -> None:
 
 def validate(
     source: opt.Source,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Keep the calibrations here (JSON lines).")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for calibrations.jsonl.")] = None,
     split: opt.Split = None,
     limit: opt.Limit = None,
     task: opt.TaskIds = None,
@@ -50,6 +48,8 @@ def validate(
     from .console import progress
 
     tasks = opt.chosen(source, split, limit, task)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
     workers = jobs or len(os.sched_getaffinity(0))
     start = time.monotonic()
     with Verifier(sandbox=sandbox or None, seed=seed) as verifier:
@@ -59,7 +59,6 @@ def validate(
         isolation = getattr(verifier.backend, "name", "")
     wall = time.monotonic() - start
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
         lines = [c.to_json() for _, c, _ in rows if c is not None]
         (out / "calibrations.jsonl").write_text("".join(line + "\n" for line in lines))
     if json:

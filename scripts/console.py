@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,10 +19,11 @@ PLAIN_EVERY_S = 10.0
 
 @cache
 def console() -> Console:
-    """Standard output. Honours NO_COLOR; 100 columns where there is no terminal (CI logs)."""
+    """Standard output. Honours NO_COLOR and COLUMNS; 100 columns where there is neither a terminal nor COLUMNS."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 100, highlight=False, soft_wrap=False)
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(width=None if known else 100, highlight=False, soft_wrap=False)
 
 
 Advance = Callable[[str], None]

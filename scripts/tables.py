@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..verifiers.audit_record import AuditRecord
 from ..verifiers.eqs import Share
+from ..verifiers.records import Standing
 from ..verifiers.stats import wilson
 from ..verifiers.summary import Summary
 
@@ -32,6 +33,11 @@ def share(value: Share) -> str:
     if value.of == 0:
         return "–"
     return f"{value.count} of {value.of}" + (f" ({value.count / value.of:.1%})" if value.count else "")
+
+
+def pair(value: Share) -> str:
+    """ "3 of 12", "–" when nothing was counted: for tables that must fit 80 columns."""
+    return f"{value.count} of {value.of}" if value.of else "–"
 
 
 def rate(count: int, of: int) -> str:
@@ -60,8 +66,8 @@ def audit_table(records: Sequence[AuditRecord]) -> Table:
             record.task_id,
             str(record.tried),
             str(len(record.proven)),
-            share(hackability(record.attempts)),
-            share(hackability_memorising(record.attempts)),
+            pair(hackability(record.attempts)),
+            pair(hackability_memorising(record.attempts)),
             number(scored.v if scored else None),
             number(scored.eqs if scored else None),
             f"{record.decision}{'' if scored and scored.decision_firm else ' ?'}",
@@ -72,6 +78,23 @@ def audit_table(records: Sequence[AuditRecord]) -> Table:
     )
     made.caption_justify = "left"
     return made
+
+
+def open_line(records: Sequence[AuditRecord]) -> str:
+    """Tasks that pay programs about which nothing can be said, because too little of their domain is known; or ""."""
+    left = {
+        r.task_id: sum(f.standing is Standing.LEAD for f in r.findings)
+        for r in records
+        if not r.proven and not r.broken and r.score is not None and r.score.v is None
+    }
+    named = [f"{task_id} ({count})" for task_id, count in left.items() if count]
+    if not named:
+        return ""
+    shown = ", ".join(named[:5]) + (" …" if len(named) > 5 else "")
+    return (
+        f"Not robust, only unproven: {shown}. Programs are paid there, and too few inputs are known to tell them "
+        "from gold; examples in the task's text help (docs/audit.md)."
+    )
 
 
 def summary_lines(summary: Summary) -> list[str]:

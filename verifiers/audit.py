@@ -16,13 +16,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ..envs import registry
 from ..envs.errors import AcidtestError, AnswersPending, BudgetExceeded, EngineUnavailable
 from ..envs.ledger import Ledger
 from ..envs.task import Task
 from ..envs.verify import Verifier
+from .attackers import rollouts
 from .audit_config import AuditConfig
 from .audit_record import AuditRecord
 from .audit_task import Auditor
+from .examine import ATTACKERS
 from .rundir import RunDir
 
 RECORDS = "audit"
@@ -75,6 +78,7 @@ def audit(
     spent and answers that are pending end the audit early, in `stopped` and `pending`: nothing is lost.
     """
     settings = replace(config or AuditConfig(), **options)
+    _refuse_unusable(settings)
     with ExitStack() as stack:
         run = None
         ledger = stack.enter_context(Ledger()) if out is None else None
@@ -92,6 +96,15 @@ def audit(
         )
         auditor = stack.enter_context(Auditor(settings, verifier, run))
         return _Loop(list(tasks), settings, auditor, run, progress or (lambda note: None)).go()
+
+
+def _refuse_unusable(config: AuditConfig) -> None:
+    """Raise before anything is run or written where an attacker or a rollout row cannot be used."""
+    for name in config.attackers:
+        registry.find(ATTACKERS, name)
+    if config.candidates:
+        for _ in rollouts.read_rows(config.candidates):
+            pass
 
 
 class _Loop:
