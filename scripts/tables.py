@@ -20,7 +20,14 @@ def table(title: str, *columns: str) -> Table:
     from rich import box
     from rich.table import Table
 
-    made = Table(title=title, title_justify="left", box=box.SIMPLE, pad_edge=False, title_style="bold")
+    made = Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        title_style="bold",
+    )
     for name in columns:
         made.add_column(
             name.lstrip("#"), justify="right" if name.startswith("#") else "left", overflow="fold"
@@ -85,7 +92,7 @@ def open_line(records: Sequence[AuditRecord]) -> str:
     left = {
         r.task_id: sum(f.standing is Standing.LEAD for f in r.findings)
         for r in records
-        if not r.proven and not r.broken and r.score is not None and r.score.v is None
+        if r.searched and not r.proven and not r.broken and r.score is not None and r.score.v is None
     }
     named = [f"{task_id} ({count})" for task_id, count in left.items() if count]
     if not named:
