@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 from ..envs.calibrate import Calibration
 from ..envs.leaks import audit_leaks
+from ..envs.ledger import RUNNER_VERSION
 from ..envs.patch import Patch
 from ..envs.record import digest_of
 from ..envs.task import Task
@@ -121,15 +124,24 @@ class Auditor:
         ledger = self.verifier.ledger
         if not self.config.llm or ledger is None:
             return examine(task, self.verifier, self.config, alternatives=known)
-        options = replace(self.config, llm="", prices="", k=0, rounds=0, benign=0, max_usd=0.0, jobs=0)
-        image = self.verifier.backend.image_digest(task.image)
-        key = digest_of([task.digest, image, options, [p.digest for p in known], __version__])
+        key = self._exam_key(task, known)
         held = ledger.note("examination", key)
         if held is not None:
             return Examination.from_json(held)
         exam = examine(task, self.verifier, self.config, alternatives=known)
-        ledger.store_note("examination", key, exam.to_json())
+        if all(attempt.outcome.decisive for attempt in exam.attempts):
+            ledger.store_note("examination", key, exam.to_json())
         return exam
+
+    def _exam_key(self, task: Task, known: Sequence[Patch]) -> str:
+        """Everything that an examination depends on, the content of the user's rollouts included."""
+        options = replace(self.config, llm="", prices="", k=0, rounds=0, benign=0, max_usd=0.0, jobs=0)
+        backend, limits = self.verifier.backend, self.verifier.limits
+        place = [backend.name, backend.image_digest(task.image), limits]
+        file = Path(self.config.candidates)
+        rollouts = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+        patches = [patch.exact_digest for patch in known]
+        return digest_of([task.digest, place, options, rollouts, patches, __version__, RUNNER_VERSION])
 
     def _tamper(self, task: Task) -> dict[str, Any]:
         """Harness kinds that a naive grader would have paid on this task: kind -> what our verdict said."""
