@@ -56,7 +56,10 @@ def audit(
         str, typer.Option("--pass-at-1", help="Results table from which D is computed.")
     ] = "",
     max_usd: Annotated[float, typer.Option(min=0, help="Hard ceiling of model cost; 0: none.")] = 0.0,
-    resume: Annotated[Path | None, typer.Option(help="Go on with this run, with its own options.")] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(help="Go on with this run, with its own options; give --limit, --task, --split again."),
+    ] = None,
     fail_on: Annotated[
         list[str] | None, typer.Option(help=f"Exit {FAILED} if any task is: {', '.join(FAIL_ON)}.")
     ] = None,
