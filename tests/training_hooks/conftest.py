@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -27,3 +27,13 @@ def helper() -> Callable[[str], ModuleType]:
         return module
 
     return load
+
+
+@pytest.fixture
+def fresh_wandb() -> Iterator[None]:
+    """wandb keeps the settings of a process's first run (WANDB_DIR among them): forget them before and after."""
+    import wandb
+
+    wandb.teardown()
+    yield
+    wandb.teardown()

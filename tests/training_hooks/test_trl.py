@@ -70,6 +70,7 @@ def train(folder: Path, helper: Helper, rewards: Any, *, texts: list[str], steps
 
 
 @needs_trl
+@pytest.mark.usefixtures("fresh_wandb")
 def test_a_real_grpo_run_pays_masks_and_logs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, helper: Helper
 ) -> None:
