@@ -184,3 +184,8 @@ def test_the_pages_are_all_there() -> None:
     wanted = {"quickstart", "audit", "repair", "train", "report", "formats", "security", "science", "faq"}
     assert wanted <= {p.stem for p in PAGES}
     assert len(HERE) >= 15
+
+
+def test_no_page_holds_marks_of_a_merge() -> None:
+    marked = [p.name for p in PAGES if re.search(r"^(<{7}|>{7}) ", p.read_text(encoding="utf-8"), re.M)]
+    assert marked == []
