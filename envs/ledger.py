@@ -21,6 +21,9 @@ from .verdict import Outcome, Verdict
 RUNNER_VERSION = "2"
 """Part of every cache key: raise it when the same inputs may get another verdict than before."""
 
+AGAIN = frozenset({Outcome.UNDECIDED, Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY})
+"""Outcomes that are never kept: a busy machine can make a suite hit its limits once."""
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS verdicts (key TEXT PRIMARY KEY, json TEXT NOT NULL, time REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS notes (kind TEXT NOT NULL, key TEXT NOT NULL, json TEXT NOT NULL, time REAL NOT NULL,
@@ -66,8 +69,8 @@ class Ledger:
             return self._remember(key, verdict)
 
     def store_verdict(self, key: str, verdict: Verdict) -> None:
-        """Keep a decisive verdict under its key; an UNDECIDED one is refused silently (it must be tried again)."""
-        if verdict.outcome is Outcome.UNDECIDED:
+        """Keep a verdict under its key, unless trying again may say something else: UNDECIDED, or a limit was hit."""
+        if verdict.outcome in AGAIN:
             return
         with self._lock:
             self._execute(

@@ -27,9 +27,10 @@ def test_a_decisive_verdict_survives_closing(tmp_path: Path) -> None:
     assert hit.cached
 
 
-def test_an_undecided_verdict_is_never_cached() -> None:
+@pytest.mark.parametrize("outcome", [Outcome.UNDECIDED, Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY])
+def test_what_may_end_otherwise_is_never_cached(outcome: Outcome) -> None:
     with Ledger() as ledger:
-        ledger.store_verdict("k", verdict(Outcome.UNDECIDED))
+        ledger.store_verdict("k", verdict(outcome))
         assert ledger.verdict("k") is None
 
 
