@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from ...envs.errors import AnswersPending
@@ -10,7 +11,7 @@ from .calls import CallStore
 from .protocol import Reply, Request
 
 
-class QueuedLLM:
+class QueuedLLM(ABC):
     """Base of `batch` and `files`. A question without an answer is queued and AnswersPending is raised.
 
     The same question asked again (same digest and sample) is the same entry. Subclasses define `flush`.
@@ -43,8 +44,9 @@ class QueuedLLM:
             )
         return [reply for reply in replies if reply is not None]
 
+    @abstractmethod
     def flush(self) -> None:
-        raise NotImplementedError
+        """Send what is queued; AnswersPending while answers are missing."""
 
     def close(self) -> None:
         """Nothing to close."""
