@@ -48,7 +48,7 @@ class QueuedLLM(ABC):
     def flush(self) -> None:
         """Send what is queued; AnswersPending while answers are missing."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (nothing to close is the default)
         """Nothing to close."""
 
     def _known(self, request: Request) -> Reply | None:
