@@ -273,7 +273,9 @@ class _Yard:
             client.close()
         report: Any = found[1] if isinstance(found, tuple) else found
         body = report.get(task.task_id, report) if isinstance(report, dict) else {}
-        return seconds, bool(body.get("resolved")), "" if body else f"no report: {str(found)[:80]}"
+        if not body:
+            return seconds, None, "swebench made no report (its own log says why)"
+        return seconds, bool(body.get("resolved")), ""
 
 
 def swebench_row(task: Task) -> dict[str, Any]:

@@ -18,6 +18,10 @@ from .image_plan import Tree
 PIP_KEYS = ("index-url", "extra-index-url", "trusted-host", "proxy", "retries", "timeout", "default-timeout")
 
 
+MTIME = 946_684_800
+"""Modification time of every file of a tree (1 January 2000): the same image each time, and valid in ZIP archives."""
+
+
 def cache_folder() -> Path:
     """Where downloaded source distributions are kept: ACIDTEST_CACHE or the user's cache folder."""
     root = os.environ.get("ACIDTEST_CACHE") or os.path.join(
@@ -83,6 +87,7 @@ def _unpacked(path: Path) -> bytes:
                 continue
             info = tarfile.TarInfo(inner)
             info.size, info.mode = len(data), 0o755 if mode & 0o100 else 0o644
+            info.mtime = MTIME
             made.addfile(info, io.BytesIO(data))
     return out.getvalue()
 

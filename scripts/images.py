@@ -18,7 +18,7 @@ from ..envs.images import TREE, VENV
 from ..envs.protocols import Exec, ExecResult, Limits, SandboxSpec
 from ..envs.sandboxes import docker
 from .image_plan import Plan
-from .image_sources import archive, digest, pip_environment
+from .image_sources import MTIME, archive, digest, pip_environment
 
 Tell = Callable[[str], None]
 LIMITS = Limits(memory_mib=8192, cpus=0, pids=2048, tmpfs_mib=4096)
@@ -82,7 +82,8 @@ class Builder:
     def _tree_layer(self, plan: Plan) -> tuple[str, bool]:
         base, _ = self._requirements_layer(plan)
         data = archive(plan.tree) if plan.tree.folder else b""
-        name = f"acidtest/layer.tree:{self._key(plan.tree_digest + (digest(data) if data else ''))}"
+        tree = digest(f"{plan.tree_digest} {digest(data) if data else ''} {MTIME}".encode())[:12]
+        name = f"acidtest/layer.tree:{self._key(tree)}"
         if not self.force and self._backend.engine.image(name):
             return name, False
         self.tell(f"tree {plan.tree}")

@@ -35,6 +35,7 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 ETC = (
     "alternatives",
     "group",
+    "hosts",
     "ld.so.cache",
     "ld.so.conf",
     "ld.so.conf.d",

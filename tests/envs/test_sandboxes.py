@@ -137,6 +137,14 @@ def test_exit_codes(box: Sandbox) -> None:
     assert run(box, "cat", stdin=b"x" * 3_000_000, output_bytes=10_000_000).output == b"x" * 3_000_000
 
 
+def test_localhost_has_a_name(box: Sandbox) -> None:
+    """Test suites serve on localhost; the engine leaves /etc/hosts empty where there is no network."""
+    code = (
+        "import socket; s = socket.create_server(('localhost', 0)); socket.create_connection(s.getsockname())"
+    )
+    assert run(box, f'python3 -c "{code}"').exit_code == 0
+
+
 def test_deadline_kills_the_whole_tree(box: Sandbox) -> None:
     """Also processes that left the session and the group."""
     start = time.monotonic()
