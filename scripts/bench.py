@@ -316,7 +316,7 @@ def plot(found: Bench, path: Path) -> None:
 
     arms = found.arms
     tasks = list(dict.fromkeys(t.task_id for t in found.timings))
-    figure = Figure(figsize=(1.2 + 1.1 * len(tasks), 4.2), layout="constrained")
+    figure = Figure(figsize=(max(6.4, 1.2 + 1.1 * len(tasks)), 4.2), layout="constrained")
     axes = figure.subplots()
     width = 0.8 / len(arms)
     for number, arm in enumerate(arms):
