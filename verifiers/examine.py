@@ -90,10 +90,16 @@ def _examine_function(task: Task, verifier: Verifier, config: AuditConfig) -> Ex
     attempts: list[Attempt] = []
     findings: list[Finding] = []
     notes: list[str] = []
+    like_gold: set[Family] = set()
     for one in found:
         if one.duplicate_of:
             continue
+        if one.standing is Standing.LEAD and one.candidate.family in like_gold:
+            attempts.append(attempt_of(one.candidate, Outcome.RESOLVED, Standing.LEAD))
+            continue
         attempt, finding = _counted(task, verifier, one, notes)
+        if finding and finding.standing is Standing.LEAD and one.candidate.family is not Family.ROLLOUT:
+            like_gold.add(one.candidate.family)
         attempts.append(attempt)
         findings += [finding] if finding else []
     pool.append(PoolPoint(s=1.0, q=1.0, accepted=True, kind="gold"))
@@ -118,7 +124,11 @@ def _pool_point(oracle: Oracle, one: Examined) -> PoolPoint | None:
 def _counted(
     task: Task, verifier: Verifier, one: Examined, notes: list[str]
 ) -> tuple[Attempt, Finding | None]:
-    """What one searched candidate adds: rejected ones as searched, accepted ones after a full verdict."""
+    """What one searched candidate adds: rejected ones as searched, accepted ones after a full verdict.
+
+    Leads (no difference from gold on any input) are duplicates of each other as far as anyone can see: of mutants none
+    gets a verdict, of a task's recipes and memorising programs the first one does; all stay in the attempts.
+    """
     candidate = one.candidate
     if one.standing is None and not (candidate.family is Family.ROLLOUT or one.probe.error == "no patch"):
         return attempt_of(candidate, Outcome.UNRESOLVED, None), None

@@ -36,9 +36,9 @@ class Link:
         self._inbox = bytearray()
         self.broken = False
 
-    def hello(self, deadline: float) -> dict[str, Any]:
-        """Send the agent its source; its first frame. Raises OSError or EOFError when nothing answers."""
-        self._wire.send(source(), deadline)
+    def hello(self, deadline: float, program: bytes | None = None) -> dict[str, Any]:
+        """Send the agent its program (None: as source); its first frame. Raises OSError or EOFError without an answer."""
+        self._wire.send(source() if program is None else program, deadline)
         hello: dict[str, Any] = self._frame(deadline)["hello"]
         if not hello["protected"]:
             self.broken = True

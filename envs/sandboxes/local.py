@@ -103,7 +103,7 @@ class LocalBackend:
             workdir, scratch, home = (str(folder / name) for name in ("work", "scratch", "home"))
             Path(home).mkdir()
         prefix = [] if folder else _bwrap(spec.limits, spec.workdir)
-        process, wire = _launch([*prefix, *agent.argv(sys.executable)])
+        process, wire = _launch([*prefix, *agent.argv(sys.executable, code=True)])
         link = Link(wire, f"local sandbox ({self.isolation})", lambda: _death(process, self.isolation))
 
         def dispose() -> None:
@@ -113,7 +113,7 @@ class LocalBackend:
         sandbox = AgentSandbox(link, isolation=self.isolation, limits=spec.limits, on_close=dispose)
         try:
             try:
-                link.hello(time.monotonic() + START_S)
+                link.hello(time.monotonic() + START_S, agent.compiled())
             except (OSError, EOFError) as error:
                 raise _death(process, self.isolation) from error
             env = {**_base_env(home, workdir, temp=scratch if folder else "/tmp"), **spec.env}
