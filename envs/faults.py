@@ -3,170 +3,89 @@
     backend = FaultyBackend(open_backend("docker"), FaultPlan.from_file("faults.toml"))
     Verifier(sandbox=backend) …; backend.fired        # {"killed": 12, "disk_full": 10, …}
 
-A plan is a seed, a share of occasions per kind, and optionally a ceiling per kind:
-
-    seed = 7
-    [share]          # of every opening (o) or script (s) that the kind can strike
-    killed = 0.05
-    [at_most]
-    image_missing = 10
-
-| kind | strikes | what happens |
-| --- | --- | --- |
-| engine_unavailable, image_missing | o | the error is raised |
-| engine_timeout, disk_full | o, s | the error is raised |
-| slow | o, s | the engine answers up to 0.5 s later; nothing fails |
-| killed, removed, agent_killed | s | done to the real container while the script runs (docker); raised elsewhere |
-| oom_killed | s | the container ends as if the kernel had killed its agent for memory |
-
-Not covered here: a restarted daemon and a hung socket (tests do those to a private engine), the ledger, the clock.
+`fault_plan.py` has the kinds and the plan file. Faults from outside the process (a restarted daemon, a locked ledger,
+signals …) are done by `scripts/storm.py`, which runs an audit on this backend.
 """
 
 from __future__ import annotations
 
-import os
-import random
+import logging
 import threading
 import time
-import tomllib
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from .errors import (
-    ConfigError,
-    DiskFull,
-    EngineTimeout,
-    EngineUnavailable,
-    ImageMissing,
-    SandboxDied,
-    SandboxError,
-)
+from .errors import DiskFull, EngineTimeout, EngineUnavailable, ImageMissing, SandboxDied, SandboxError
+from .fault_plan import AT_OPEN, AT_SCRIPT, HARMLESS, INSIDE, VIOLENT, Dice, Fault, FaultLog, FaultPlan
+from .harm import harm
 from .protocols import ExecResult, Op, OpResult, Sandbox, SandboxBackend, SandboxSpec
 
+__all__ = ["AT_OPEN", "AT_SCRIPT", "INSIDE", "VIOLENT", "Fault", "FaultPlan", "FaultyBackend", "WallClock"]
+LOG = logging.getLogger("acidtest.sandbox")
 LATE_S = 0.5
+JUMP_S = 30 * 86400.0
 T = TypeVar("T")
 
 
-class Fault(StrEnum):
-    ENGINE_UNAVAILABLE = "engine_unavailable"
-    ENGINE_TIMEOUT = "engine_timeout"
-    IMAGE_MISSING = "image_missing"
-    DISK_FULL = "disk_full"
-    SLOW = "slow"
-    KILLED = "killed"
-    REMOVED = "removed"
-    AGENT_KILLED = "agent_killed"
-    OOM_KILLED = "oom_killed"
+class WallClock:
+    """Stands in for `time.time` and `time.time_ns` of this process; `jump` moves it. `restore` puts the real ones back."""
 
+    def __init__(self) -> None:
+        self._real, self._real_ns, self.offset = time.time, time.time_ns, 0.0
 
-AT_OPEN = (Fault.ENGINE_UNAVAILABLE, Fault.ENGINE_TIMEOUT, Fault.IMAGE_MISSING, Fault.DISK_FULL, Fault.SLOW)
-AT_SCRIPT = (
-    Fault.ENGINE_TIMEOUT,
-    Fault.DISK_FULL,
-    Fault.SLOW,
-    Fault.KILLED,
-    Fault.REMOVED,
-    Fault.AGENT_KILLED,
-    Fault.OOM_KILLED,
-)
-VIOLENT = (Fault.KILLED, Fault.REMOVED, Fault.AGENT_KILLED)
+    def jump(self, seconds: float) -> None:
+        self.offset += seconds
+        time.time = self._now
+        time.time_ns = self._now_ns
 
+    def restore(self) -> None:
+        time.time, time.time_ns = self._real, self._real_ns
 
-@dataclass(frozen=True, kw_only=True)
-class FaultPlan:
-    """share: kind -> probability per occasion; at_most: kind -> ceiling (missing: none). The seed fixes the draws."""
+    def _now(self) -> float:
+        return self._real() + self.offset
 
-    seed: int = 0
-    share: Mapping[Fault, float] = field(default_factory=dict)
-    at_most: Mapping[Fault, int] = field(default_factory=dict)
-
-    @classmethod
-    def even(cls, share: float, *, seed: int = 0, at_most: int | None = None) -> FaultPlan:
-        """Every kind with the same share and ceiling."""
-        ceiling = {} if at_most is None else dict.fromkeys(Fault, at_most)
-        return cls(seed=seed, share=dict.fromkeys(Fault, share), at_most=ceiling)
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> FaultPlan:
-        """Read a TOML plan. Raises ConfigError that names the file and the entry."""
-        try:
-            data = tomllib.loads(Path(path).read_text())
-            share = {Fault(name): float(value) for name, value in data.get("share", {}).items()}
-            at_most = {Fault(name): int(value) for name, value in data.get("at_most", {}).items()}
-            return cls(seed=int(data.get("seed", 0)), share=share, at_most=at_most)
-        except (OSError, ValueError, TypeError, AttributeError) as error:
-            raise ConfigError(f"{path}: {error}.", mend=f"Kinds are {', '.join(Fault)}.") from error
-
-
-class Dice:
-    """Thread-safe draws and counts of one plan."""
-
-    def __init__(self, plan: FaultPlan) -> None:
-        self._plan, self._random = plan, random.Random(plan.seed)
-        self._lock = threading.Lock()
-        self.fired: Counter[str] = Counter()
-
-    def draw(self, kinds: Iterable[Fault]) -> Fault | None:
-        """At most one fault for this occasion; it counts as fired at once, see `take_back`."""
-        with self._lock:
-            point = self._random.random()
-            for kind in kinds:
-                share = self._plan.share.get(kind, 0.0)
-                if point < share:
-                    if self.fired[kind] >= self._plan.at_most.get(kind, 1 << 60):
-                        return None
-                    self.fired[kind] += 1
-                    return kind
-                point -= share
-        return None
-
-    def take_back(self, kind: Fault) -> None:
-        """The blow came too late: the script had ended."""
-        with self._lock:
-            self.fired[kind] -= 1
-
-    def uniform(self, top: float) -> float:
-        with self._lock:
-            return self._random.uniform(0, top)
+    def _now_ns(self) -> int:
+        return self._real_ns() + int(self.offset * 1e9)
 
 
 class FaultyBackend:
-    """Wraps a backend. `fired`: kind -> how often it struck."""
+    """Wraps a backend. `fired`: kind -> how often it struck. log: where each strike is written down too."""
 
-    def __init__(self, inner: SandboxBackend, plan: FaultPlan) -> None:
+    def __init__(self, inner: SandboxBackend, plan: FaultPlan, *, log: FaultLog | None = None) -> None:
         self.inner, self.plan, self.name = inner, plan, inner.name
-        self._dice = Dice(plan)
+        self._dice = Dice(plan, log)
+        self.clock = WallClock()
 
     @property
     def fired(self) -> dict[str, int]:
-        return {str(kind): self._dice.fired[kind] for kind in Fault}
+        return {str(kind): self._dice.fired[kind] for kind in INSIDE}
+
+    @property
+    def base_image(self) -> str:
+        return str(getattr(self.inner, "base_image", ""))
 
     def open(self, spec: SandboxSpec) -> FaultySandbox:
         fault = self._dice.draw(AT_OPEN)
-        if fault is Fault.SLOW:
-            time.sleep(self._dice.uniform(LATE_S))
-        elif fault is not None:
-            raise _error(fault, f"opening a sandbox of {spec.image}")
+        if fault is not None:
+            self._dice.hit(fault)
+            pass_or_raise(fault, f"opening a sandbox of {spec.image}", self._dice, self.clock)
         inner: Any = self.inner.open(spec)
-        return FaultySandbox(inner, self._dice, getattr(self.inner, "engine", None))
+        return FaultySandbox(inner, self._dice, self.clock, getattr(self.inner, "engine", None))
 
     def image_digest(self, image: str | None) -> str:
         return self.inner.image_digest(image)
 
     def close(self) -> None:
+        self.clock.restore()
         self.inner.close()
 
 
 class FaultySandbox:
     """Wraps a sandbox. `engine`: the docker backend's, to do real harm with; None raises the error instead."""
 
-    def __init__(self, inner: Sandbox, dice: Dice, engine: Any) -> None:
-        self.inner, self._dice, self._engine = inner, dice, engine
+    def __init__(self, inner: Sandbox, dice: Dice, clock: WallClock, engine: Any) -> None:
+        self.inner, self._dice, self._clock, self._engine = inner, dice, clock, engine
         self.workdir, self.scratch, self.isolation = inner.workdir, inner.scratch, inner.isolation
 
     def script(self, ops: Sequence[Op]) -> tuple[OpResult, ...]:
@@ -194,53 +113,55 @@ class FaultySandbox:
 
     def _struck(self, action: Callable[[], T]) -> T:
         fault = self._dice.draw(AT_SCRIPT)
+        if fault is None:
+            return action()
         if fault in VIOLENT and self._engine is not None:
             return self._harmed(fault, action)
-        if fault is Fault.SLOW:
-            time.sleep(self._dice.uniform(LATE_S))
-        elif fault is not None:
-            if fault in (*VIOLENT, Fault.OOM_KILLED):
-                self.inner.close()
-            raise _error(fault, "a running sandbox")
+        self._dice.hit(fault)
+        if fault in VIOLENT:
+            self.inner.close()
+        pass_or_raise(fault, "a running sandbox", self._dice, self._clock)
         return action()
 
     def _harmed(self, fault: Fault, action: Callable[[], T]) -> T:
-        """Strike the container while the action runs. An action that is faster than the blow is left alone."""
-        container, struck = str(getattr(self.inner, "container", "")), list[bool]()
+        """Strike the container while the action runs. A blow counts when it was dealt and the action failed: an action
+        or a container that had ended before is left alone."""
+        container, dealt, failed = str(getattr(self.inner, "container", "")), False, True
 
         def strike() -> None:
-            struck.append(True)
-            harm(self._engine, container, fault)
+            nonlocal dealt
+            try:
+                dealt = harm(self._engine, container, fault)
+            except (SandboxError, OSError) as error:
+                LOG.info("%s of %s came to nothing: %s", fault, container[:12], error)
 
-        timer = threading.Timer(self._dice.uniform(0.05), strike)
+        timer = threading.Timer(self._dice.uniform(0, 0.05), strike)
         timer.start()
         try:
-            return action()
+            result = action()
+            failed = False
+            return result
         finally:
             timer.cancel()
             timer.join()
-            if not struck:
-                self._dice.take_back(fault)
+            (self._dice.hit if dealt and failed else self._dice.missed)(fault)
 
 
-def harm(engine: Any, container: str, fault: Fault) -> None:
-    """Really do it: kill or remove the container, or kill the agent's process on this machine."""
-    if fault is Fault.REMOVED:
-        engine.remove(container)
-    elif fault is Fault.AGENT_KILLED and engine.local and os.geteuid() == 0:
-        pid = engine.state(container).get("Pid", 0)
-        if pid:
-            os.kill(pid, 9)
-    else:
-        engine.kill(container)
+def pass_or_raise(fault: Fault, what: str, dice: Dice, clock: WallClock) -> None:
+    """What a fault that needs no container does: a pause, another time of day, or its error."""
+    if fault is Fault.SLOW:
+        time.sleep(dice.uniform(0, LATE_S))
+    elif fault is Fault.CLOCK_JUMP:
+        clock.jump(dice.uniform(-JUMP_S, JUMP_S))
+    assert (fault in HARMLESS) != (fault in _ERRORS)
+    if fault in _ERRORS:
+        raise _ERRORS[fault](f"Injected fault ({fault}) while {what}.", mend="It was injected on purpose.")
 
 
-def _error(fault: Fault, what: str) -> SandboxError:
-    text, mend = f"Injected fault ({fault}) while {what}.", "It was injected on purpose."
-    kinds: dict[Fault, type[SandboxError]] = {
-        Fault.ENGINE_UNAVAILABLE: EngineUnavailable,
-        Fault.ENGINE_TIMEOUT: EngineTimeout,
-        Fault.IMAGE_MISSING: ImageMissing,
-        Fault.DISK_FULL: DiskFull,
-    }
-    return kinds.get(fault, SandboxDied)(text, mend=mend)
+_ERRORS: dict[Fault, type[SandboxError]] = {
+    Fault.ENGINE_UNAVAILABLE: EngineUnavailable,
+    Fault.ENGINE_TIMEOUT: EngineTimeout,
+    Fault.IMAGE_MISSING: ImageMissing,
+    Fault.DISK_FULL: DiskFull,
+    **dict.fromkeys(VIOLENT, SandboxDied),
+}

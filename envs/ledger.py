@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from .errors import RunConflict
+from .errors import AcidtestError, DiskFull, RunConflict
 from .verdict import Outcome, Verdict
 
 RUNNER_VERSION = "2"
@@ -36,16 +36,23 @@ CREATE TABLE IF NOT EXISTS attempts (id INTEGER PRIMARY KEY, task_id TEXT NOT NU
 class Ledger:
     """path: the database file, or ":memory:". busy_s: how long to wait for another process's write, in seconds.
 
-    Raises RunConflict when another process holds the file longer than that.
+    memory_items, memory_bytes: how many verdicts are also kept in memory, and how long their JSON may be altogether
+    (one holds the log of its suite). Raises RunConflict when another process holds the file longer than `busy_s`,
+    DiskFull when there is no space to write it.
     """
 
     def __init__(
-        self, path: str | Path = ":memory:", *, busy_s: float = 30.0, memory_items: int = 4096
+        self,
+        path: str | Path = ":memory:",
+        *,
+        busy_s: float = 30.0,
+        memory_items: int = 4096,
+        memory_bytes: int = 32 << 20,
     ) -> None:
         self.path = str(path)
         self._lock = threading.Lock()
-        self._recent: OrderedDict[str, Verdict] = OrderedDict()
-        self._memory_items = memory_items
+        self._recent: OrderedDict[str, tuple[Verdict, int]] = OrderedDict()
+        self._memory_items, self._memory_bytes, self._held_bytes = memory_items, memory_bytes, 0
         self._db = sqlite3.connect(self.path, timeout=busy_s, check_same_thread=False, isolation_level=None)
         try:
             self._db.execute("PRAGMA journal_mode=WAL")
@@ -53,7 +60,7 @@ class Ledger:
             self._db.executescript(_SCHEMA)
         except sqlite3.OperationalError as error:
             self._db.close()
-            raise self._conflict(error) from error
+            raise self._trouble(error) from error
 
     def verdict(self, key: str) -> Verdict | None:
         """The cached verdict (marked `cached`), or None."""
@@ -61,22 +68,20 @@ class Ledger:
             hit = self._recent.get(key)
             if hit is not None:
                 self._recent.move_to_end(key)
-                return hit
+                return hit[0]
             row = self._execute("SELECT json FROM verdicts WHERE key = ?", (key,)).fetchone()
             if row is None:
                 return None
-            verdict = Verdict.from_json(row[0])
-            return self._remember(key, verdict)
+            return self._remember(key, Verdict.from_json(row[0]), len(row[0]))
 
     def store_verdict(self, key: str, verdict: Verdict) -> None:
         """Keep a verdict under its key, unless trying again may say something else: UNDECIDED, or a limit was hit."""
         if verdict.outcome in AGAIN:
             return
+        text = verdict.to_json()
         with self._lock:
-            self._execute(
-                "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?)", (key, verdict.to_json(), time.time())
-            )
-            self._remember(key, verdict)
+            self._execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?)", (key, text, time.time()))
+            self._remember(key, verdict, len(text))
 
     def note(self, kind: str, key: str) -> str | None:
         """JSON kept under (kind, key): calibrations, leak reports and the like."""
@@ -118,21 +123,27 @@ class Ledger:
     ) -> None:
         self.close()
 
-    def _remember(self, key: str, verdict: Verdict) -> Verdict:
+    def _remember(self, key: str, verdict: Verdict, size: int) -> Verdict:
         kept = verdict if verdict.cached else replace(verdict, cached=True)
-        self._recent[key] = kept
-        while len(self._recent) > self._memory_items:
-            self._recent.popitem(last=False)
+        self._held_bytes += size - self._recent.pop(key, (kept, 0))[1]
+        self._recent[key] = kept, size
+        while len(self._recent) > self._memory_items or self._held_bytes > self._memory_bytes:
+            self._held_bytes -= self._recent.popitem(last=False)[1][1]
         return kept
 
     def _execute(self, query: str, values: tuple[object, ...]) -> sqlite3.Cursor:
         try:
             return self._db.execute(query, values)
         except sqlite3.OperationalError as error:
-            raise self._conflict(error) from error
+            raise self._trouble(error) from error
 
-    def _conflict(self, error: sqlite3.OperationalError) -> RunConflict:
+    def _trouble(self, error: sqlite3.OperationalError) -> AcidtestError:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            return DiskFull(
+                f"The ledger {self.path} cannot be written: {error}.",
+                mend="Free disk space and run the same command again: it goes on where it stopped.",
+            )
         return RunConflict(
             f"The ledger {self.path} cannot be used: {error}.",
-            mend="Let the other process finish, free disk space, or give another --out.",
+            mend="Let the other process finish, or give another --out.",
         )

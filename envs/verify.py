@@ -35,6 +35,12 @@ from .verdict import Verdict
 T = TypeVar("T")
 
 
+class Stopped(SandboxError):
+    """Asked of a verifier that was stopped: there is no verdict, and none is coming."""
+
+    retryable = False
+
+
 class Verifier:
     """Judges patches; keeps what is the same between them (trusted tests, gold's reference, the engine). Thread-safe.
 
@@ -65,6 +71,7 @@ class Verifier:
         self.limits = limits
         self.gold_runs = gold_runs
         self._judges = Judge(self.backend, limits=limits, seed=seed)
+        self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
         self._parts: dict[str, Part] = {}
@@ -122,6 +129,10 @@ class Verifier:
                 if self.ledger is not None:
                     self.ledger.store_note("calibration", key, made.to_json())
             return self._calibrations.setdefault(key, made)
+
+    def stop(self) -> None:
+        """What is being judged goes on; whatever is asked from now on raises SandboxError. For a run that was interrupted."""
+        self._stopped.set()
 
     def close(self) -> None:
         """Close the backend, if this verifier opened it."""
@@ -186,6 +197,8 @@ class Verifier:
     def _retried(self, task: Task, what: str, action: Callable[[], T]) -> T:
         """Do it, again after a retryable SandboxError. The last error is raised with the task's name."""
         for left in range(self.retries, -1, -1):
+            if self._stopped.is_set():
+                raise Stopped(f"{task.task_id}: the run is ending.", mend="Run the same command to go on.")
             try:
                 return action()
             except SandboxError as error:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import random
 import shlex
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,15 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from ..envs.defence import STRICT, Defence
-from ..envs.diff_policy import apply_op
 from ..envs.ledger import Ledger
 from ..envs.patch import Patch
-from ..envs.protocols import Exec, ExecResult, SandboxSpec, Write
 from ..envs.record import Record
-from ..envs.run_suite import pinned
 from ..envs.sandboxes import open_backend
 from ..envs.task import Task
 from ..envs.verify import Verifier
+from .bare import bare_run, docker_run
 
 WARM = Defence(name="", twin=0.0, probe=False)
 SPARE_WAIT_S = 1.0
@@ -204,51 +201,11 @@ class _Yard:
 
     def _bare(self, task: Task) -> Outcome:
         part = self.warm.prepared(task, task.suite).original
-        with self.warm.backend.open(SandboxSpec.of(task)) as sandbox:
-            diff = f"{sandbox.scratch}/gold.diff"
-            sandbox.script(
-                [Write(files={diff: task.gold_patch.encode(), **part.plain}), apply_op(diff, sandbox.workdir)]
-            )
-            run = Exec(command=task.suite.command, env=pinned(task.suite.env), timeout_s=task.timeout_s)
-            start = time.perf_counter()
-            (done,) = sandbox.script([run])
-            seconds = time.perf_counter() - start
-        assert isinstance(done, ExecResult)
-        return seconds, done.exit_code == 0, ""
+        return (*bare_run(self.warm.backend, task, Patch(task.gold_patch), part), "")
 
     def _docker_run(self, task: Task) -> Outcome:
         part = self.warm.prepared(task, task.suite).original
-        place = Path(tempfile.mkdtemp(dir=self.folder))
-        (place / "gold.diff").write_text(task.gold_patch)
-        copies = []
-        for number, (path, data) in enumerate(part.plain.items()):
-            (place / f"test{number}").write_bytes(data)
-            target = shlex.quote(f"{task.workdir}/{path}")
-            copies.append(f"mkdir -p $(dirname {target}) && cp /in/test{number} {target}")
-        exports = [f"export {name}={shlex.quote(value)}" for name, value in pinned(task.suite.env).items()]
-        lines = [
-            f"cd {shlex.quote(task.workdir)}",
-            "git apply /in/gold.diff",
-            *copies,
-            *exports,
-            task.suite.command,
-        ]
-        (place / "run.sh").write_text("\n".join(lines) + "\n")
-        argv = [
-            "docker",
-            "run",
-            "--rm",
-            "--network",
-            "none",
-            "-v",
-            f"{place}:/in:ro",
-            str(task.image),
-            "bash",
-            "/in/run.sh",
-        ]
-        start = time.perf_counter()
-        done = subprocess.run(argv, capture_output=True, timeout=task.timeout_s + 120)
-        return time.perf_counter() - start, done.returncode == 0, ""
+        return (*docker_run(task, Patch(task.gold_patch), part, self.folder), "")
 
     def _swebench(self, task: Task) -> Outcome:
         import docker

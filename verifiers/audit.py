@@ -2,12 +2,14 @@
 
 Tasks are independent and run side by side in threads (the work happens in sandboxes). A record is on disk before
 the next step is taken, so kill -9 loses at most the tasks in flight; the same command then goes on, retrying
-those whose record carries an error.
+those whose record carries an error. A task that meets passing trouble is tried again at once (its verdicts stand in
+the ledger), and an engine that went away is waited for (`patience.py`).
 """
 
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -26,6 +28,7 @@ from .audit_config import AuditConfig
 from .audit_record import AuditRecord
 from .audit_task import Auditor
 from .examine import ATTACKERS
+from .patience import Patience
 from .rundir import RunDir
 
 RECORDS = "audit"
@@ -74,7 +77,7 @@ def audit(
     """Audit tasks and keep everything under `out` (nothing is kept when it is None).
 
     options: fields of `AuditConfig`. progress: called with a task's id when its record is done.
-    Raises EngineUnavailable when no engine answers, RunConflict when `out` holds another run. A model budget that is
+    Raises EngineUnavailable when no engine answers (in mid-run: for two minutes), RunConflict when `out` holds another run. A model budget that is
     spent and answers that are pending end the audit early, in `stopped` and `pending`: nothing is lost.
     """
     settings = replace(config or AuditConfig(), **options)
@@ -118,6 +121,7 @@ class _Loop:
         self.waits: list[Task] = []
         self.waiting = ""
         self.stopped = ""
+        self.ending = threading.Event()
 
     def go(self) -> Audit:
         self._keep_tasks()
@@ -130,6 +134,8 @@ class _Loop:
             try:
                 self._sweep(pool, todo, jobs)
             except BaseException:
+                self.ending.set()
+                self.auditor.verifier.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         ids = [t.task_id for t in self.tasks]
@@ -207,7 +213,7 @@ class _Loop:
     def _one(self, task: Task) -> AuditRecord:
         start = time.monotonic()
         try:
-            record = self.auditor.audit_task(task)
+            record = Patience(self.ending).insist(lambda: self.auditor.audit_task(task))
         except (AnswersPending, BudgetExceeded, EngineUnavailable):
             raise
         except AcidtestError as error:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import threading
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
-from ..envs.errors import ConfigError, RunConflict
+from ..envs.errors import ConfigError, DiskFull, RunConflict
 from ..envs.ledger import Ledger
 from ..envs.record import Record
 
@@ -31,6 +32,7 @@ class RunDir:
     def __init__(self, path: Path, *, lock: IO[str] | None = None) -> None:
         self.path = path
         self._lock = lock
+        self._writing = threading.Lock()
         self._ledger: Ledger | None = None
 
     @classmethod
@@ -78,11 +80,17 @@ class RunDir:
         return self._ledger
 
     def append(self, name: str, record: Record) -> None:
-        """Add one line to `<name>.jsonl`, flushed to the disk before returning."""
-        with (self.path / f"{name}.jsonl").open("a", encoding="utf-8") as file:
-            file.write(record.to_json() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        """Add one line to `<name>.jsonl`, on the disk before returning: all of it, or (DiskFull) nothing."""
+        file = self.path / f"{name}.jsonl"
+        data = f"{record.to_json()}\n".encode()
+        with self._writing:
+            try:
+                _append(file, data)
+            except OSError as error:
+                raise DiskFull(
+                    f"Cannot write {file}: {error.strerror}.",
+                    mend="Free disk space and run the same command again: it goes on where it stopped.",
+                ) from error
 
     def records(self, name: str, kind: type[R]) -> Iterator[R]:
         """Every whole line of `<name>.jsonl`, oldest first; nothing when the file is absent."""
@@ -139,6 +147,23 @@ class RunDir:
         part = file.with_suffix(".part")
         part.write_text(text)
         part.replace(file)
+
+
+def _append(file: Path, data: bytes) -> None:
+    """Write at the end and flush to the disk. When that fails the file is as long as before: a part of a line would
+    swallow the next one. Raises OSError."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        before = os.fstat(descriptor).st_size
+        try:
+            while data:
+                data = data[os.write(descriptor, data) :]
+            os.fsync(descriptor)
+        except OSError:
+            os.ftruncate(descriptor, before)
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def _take_lock(folder: Path) -> IO[str]:

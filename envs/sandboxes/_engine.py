@@ -74,6 +74,7 @@ class Engine:
                 network_disabled=network == "none",
                 labels={OWNER_LABEL: owner(), RUN_LABEL: self.run, BACKEND_LABEL: self.token},
                 healthcheck={"test": ["NONE"]},
+                stop_signal="SIGKILL",  # PID 1 ignores SIGTERM, so a stopping engine would wait 10 s for each of us
                 host_config={**host, "StdinOnce": True},
             )
         return str(made["Id"])
@@ -125,6 +126,11 @@ class Engine:
             except docker.errors.APIError as error:
                 if error.status_code not in (404, 409):
                     raise
+
+    def limit_memory(self, container: str, mib: int) -> None:
+        """Another memory limit for a running container (fault injection)."""
+        with _mapped(f"container {container[:12]}"):
+            self._api.update_container(container, mem_limit=mib << 20, memswap_limit=mib << 20)
 
     def ours(self) -> dict[str, str]:
         """Every container of any acidtest process, id -> owner label (images of ours carry an empty one)."""

@@ -1,18 +1,18 @@
 """Another sandbox with faults injected on plan: `--sandbox faulty` runs any command under fire.
 
-ACIDTEST_FAULT_PLAN names the plan file (`envs/faults.py` says what is in it); without one nothing ever fails.
-ACIDTEST_FAULT_INNER names the sandbox underneath (default: what `open_backend` takes). On closing, the counts of
-what fired are appended as one JSON line to the file that ACIDTEST_FAULT_LOG names.
+ACIDTEST_FAULT_PLAN names the plan file (`envs/fault_plan.py` says what is in it); without one nothing ever fails.
+ACIDTEST_FAULT_INNER names the sandbox underneath instead of the plan's. To the file that ACIDTEST_FAULT_LOG names
+each fault is appended as a JSON line when it fires; a process that finds counts there goes on with other draws, and
+with what is left of the plan's ceilings.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
 from typing import Any
 
-from ..faults import FaultPlan, FaultyBackend
+from ..fault_plan import STARTED, FaultLog, FaultPlan
+from ..faults import FaultyBackend
 from ..protocols import SandboxBackend
 
 
@@ -24,14 +24,9 @@ def backend(
 
     path = os.environ.get("ACIDTEST_FAULT_PLAN")
     chosen = plan or (FaultPlan.from_file(path) if path else FaultPlan())
-    name = os.environ.get("ACIDTEST_FAULT_INNER")
-    return _Logged(inner or open_backend(name, **options), chosen)
-
-
-class _Logged(FaultyBackend):
-    def close(self) -> None:
-        super().close()
-        path = os.environ.get("ACIDTEST_FAULT_LOG")
-        if path and any(self.fired.values()):
-            with Path(path).open("a") as file:
-                file.write(json.dumps(self.fired) + "\n")
+    name = os.environ.get("ACIDTEST_FAULT_INNER") or chosen.inner or None
+    log = FaultLog(os.environ.get("ACIDTEST_FAULT_LOG") or None)
+    left = chosen.after(log.counts())
+    opened = FaultyBackend(inner or open_backend(name, **{**chosen.options, **options}), left, log=log)
+    log.add(STARTED)
+    return opened

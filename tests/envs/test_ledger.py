@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from acidtest.envs.errors import RunConflict
+from acidtest.envs.errors import DiskFull, RunConflict
 from acidtest.envs.ledger import Ledger
+from acidtest.envs.run import SuiteRun
 from acidtest.envs.verdict import Outcome, Verdict
 
 
@@ -61,3 +63,26 @@ def test_a_file_held_by_another_process_is_named(tmp_path: Path) -> None:
                 ledger.store_note("kind", "key", "{}")
         finally:
             holder.close()
+
+
+def test_a_full_disk_is_infrastructure_and_names_the_file(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l.sqlite") as ledger:
+        ledger._db.execute("PRAGMA max_page_count = 8")
+        with pytest.raises(DiskFull, match=r"l\.sqlite.*full"):
+            ledger.store_note("kind", "key", "x" * 100_000)
+
+
+def test_what_is_kept_in_memory_is_bounded_by_its_size(tmp_path: Path) -> None:
+    """A verdict holds the log of its suite: thousands of long ones must not fill the driver's memory."""
+    log = "x" * 10_000
+    with Ledger(tmp_path / "l.sqlite", memory_bytes=100_000) as ledger:
+        for number in range(40):
+            kept = replace(verdict(Outcome.UNRESOLVED), run=SuiteRun(log=log))
+            ledger.store_verdict(str(number), kept)
+        ledger.store_verdict("39", kept)
+        assert 1 <= len(ledger._recent) < 10
+        assert ledger._held_bytes == sum(size for _, size in ledger._recent.values()) <= 100_000
+        old = ledger.verdict("0")
+    assert old is not None
+    assert old.run is not None
+    assert old.run.log == log

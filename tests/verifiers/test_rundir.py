@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,3 +42,33 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
 def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is no run directory"):
         RunDir.read(tmp_path)
+
+
+FULL = """
+import resource, sys
+from acidtest.envs.errors import DiskFull
+from acidtest.envs.verdict import Notice
+from acidtest.verifiers.rundir import RunDir
+with RunDir.create(sys.argv[1], {}) as run:
+    run.append("notices", Notice(kind="a"))
+    size = (run.path / "notices.jsonl").stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 40, resource.RLIM_INFINITY))
+    try:
+        run.append("notices", Notice(kind="b" * 200))
+    except DiskFull as error:
+        assert "notices.jsonl" in str(error)
+    else:
+        raise AssertionError("nothing was raised")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    run.append("notices", Notice(kind="c"))
+"""
+
+
+def test_a_line_that_does_not_fit_leaves_no_part_of_it(tmp_path: Path) -> None:
+    """Cut in the middle of a write, like on a full disk: the next line must not be glued to the rest of it."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path / "r")], env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert [n.kind for n in RunDir.read(tmp_path / "r").records("notices", Notice)] == ["a", "c"]

@@ -1,0 +1,68 @@
+"""Real harm to one container of a Docker engine: kill or remove it, kill its agent, or have the kernel kill it for memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from .fault_plan import Fault
+
+SQUEEZED_MIB = 48
+CGROUPS = Path("/sys/fs/cgroup")
+_HOG = """
+import os, sys, time
+folder, agent, most = sys.argv[1], sys.argv[2], int(sys.argv[3])
+with open(folder + "/cgroup.procs", "w") as file:
+    file.write(str(os.getpid()))
+held, end = [], time.monotonic() + 3
+while os.path.exists("/proc/" + agent) and time.monotonic() < end:
+    if len(held) < most:
+        held.append(bytearray(os.urandom(1 << 16)) * 16)
+    else:
+        time.sleep(0.01)
+for name in ("memory.oom_control", "memory.events"):
+    if os.path.exists(folder + "/" + name):
+        with open(folder + "/" + name) as file:
+            print(dict(line.split() for line in file).get("oom_kill", "0"))
+"""
+
+
+def harm(engine: Any, container: str, fault: Fault) -> bool:
+    """Really do it; whether it was done. Only containers of an engine on this machine, and only as root, can lose their
+    agent or memory; others are killed instead. Raises SandboxError, OSError where the container has ended already."""
+    here = engine.local and os.geteuid() == 0
+    pid = int(engine.state(container).get("Pid", 0)) if here else 0
+    if fault is Fault.REMOVED:
+        engine.remove(container)
+    elif fault is Fault.AGENT_KILLED and pid:
+        os.kill(pid, 9)
+    elif fault is Fault.OOM_KILLED and pid:
+        return starve(engine, container, pid)
+    else:
+        engine.kill(container)
+    return True
+
+
+def starve(engine: Any, container: str, pid: int) -> bool:
+    """Lower the container's memory limit and fill it up from a process of ours in its cgroup. The kernel's choice is the
+    agent (its score is raised), PID 1 of the container: with it everything inside ends. True when the kernel did kill."""
+    folder = memory_cgroup(pid)
+    engine.limit_memory(container, SQUEEZED_MIB)
+    Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
+    argv = [sys.executable, "-I", "-S", "-c", _HOG, str(folder), str(pid), str(SQUEEZED_MIB + 16)]
+    done = subprocess.run(argv, check=False, timeout=30, capture_output=True, text=True)
+    return done.stdout.strip().isdigit() and int(done.stdout) > 0
+
+
+def memory_cgroup(pid: int) -> Path:
+    """The folder of a process's memory cgroup, version 1 or 2."""
+    lines = Path(f"/proc/{pid}/cgroup").read_text()
+    one = re.search(r"^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:(.*)$", lines, re.M)
+    if one:
+        return CGROUPS / "memory" / one[1].lstrip("/")
+    two = re.search(r"^0::(.*)$", lines, re.M)
+    return CGROUPS / (two[1].lstrip("/") if two else "")
