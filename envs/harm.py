@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,6 @@ while os.path.exists("/proc/" + agent) and time.monotonic() < end:
         held.append(bytearray(os.urandom(1 << 16)) * 16)
     else:
         time.sleep(0.01)
-for name in ("memory.oom_control", "memory.events"):
-    if os.path.exists(folder + "/" + name):
-        with open(folder + "/" + name) as file:
-            print(dict(line.split() for line in file).get("oom_kill", "0"))
 """
 
 
@@ -49,13 +46,16 @@ def harm(engine: Any, container: str, fault: Fault) -> bool:
 
 def starve(engine: Any, container: str, pid: int) -> bool:
     """Lower the container's memory limit and fill it up from a process of ours in its cgroup. The kernel's choice is the
-    agent (its score is raised), PID 1 of the container: with it everything inside ends. True when the kernel did kill."""
+    agent (its score is raised), PID 1 of the container: with it everything inside ends. True when the engine says so."""
     folder = memory_cgroup(pid)
     engine.limit_memory(container, SQUEEZED_MIB)
     Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
     argv = [sys.executable, "-I", "-S", "-c", _HOG, str(folder), str(pid), str(SQUEEZED_MIB + 16)]
-    done = subprocess.run(argv, check=False, timeout=30, capture_output=True, text=True)
-    return done.stdout.strip().isdigit() and int(done.stdout) > 0
+    subprocess.run(argv, check=False, timeout=30, capture_output=True)
+    end = time.monotonic() + 2
+    while not engine.state(container).get("OOMKilled") and time.monotonic() < end:
+        time.sleep(0.05)
+    return bool(engine.state(container).get("OOMKilled"))
 
 
 def memory_cgroup(pid: int) -> Path:

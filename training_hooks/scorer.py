@@ -33,6 +33,8 @@ from .incidents import IncidentLog
 from .records import Score
 
 Ask = tuple[str | Task, str | Patch]
+CACHED_LOG_CHARS = 64_000_000
+"""How much printed text the cached verdicts may hold altogether: one suite's log may have 200,000 characters."""
 _CACHED = {
     Outcome.RESOLVED,
     Outcome.UNRESOLVED,
@@ -61,7 +63,8 @@ class Scorer:
     tasks: what can be asked about, by task_id. verifier: a `Verifier` (shared, stays open), a factory, or None: a
     `Verifier(**verifier_options)` of its own. max_concurrent: verdicts at once, a hard limit. deadline_s: wall seconds a
     running verdict may take before its askers get a mask. wait_s: the same from the moment of asking, time in the queue
-    included. cache_size: decisive verdicts kept in memory (timeouts, out-of-memory, UNDECIDED and errors never are).
+    included. cache_size: decisive verdicts kept in memory (timeouts, out-of-memory, UNDECIDED and errors never are),
+    fewer where their logs are long (CACHED_LOG_CHARS).
     reward, policy, known: as in the environments. log: where incidents and metrics go.
     """
 
@@ -95,6 +98,7 @@ class Scorer:
         self._own, self._options = self._verifier is None, verifier_options
         self._digests: dict[int, tuple[Task, str]] = {}
         self._cache: OrderedDict[tuple[str, str], Verdict] = OrderedDict()
+        self._cached_chars = 0
         self._closed = False
         self._reset_threads()
         _SCORERS.add(self)
@@ -245,9 +249,10 @@ class Scorer:
     def _remember(self, key: tuple[str, str], verdict: Verdict) -> None:
         if verdict.outcome in _CACHED and self.cache_size:
             with self._lock:
+                self._cached_chars += _log_size(verdict) - _log_size(self._cache.get(key))
                 self._cache[key] = verdict
-                while len(self._cache) > self.cache_size:
-                    self._cache.popitem(last=False)
+                while len(self._cache) > self.cache_size or self._cached_chars > CACHED_LOG_CHARS:
+                    self._cached_chars -= _log_size(self._cache.popitem(last=False)[1])
 
     def _digest(self, task: Task) -> str:
         known = self._digests.get(id(task))
@@ -307,6 +312,10 @@ class Scorer:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _log_size(verdict: Verdict | None) -> int:
+    return len(verdict.run.log) if verdict is not None and verdict.run is not None else 0
 
 
 def _resolve(future: Future[Score], make: Callable[[], Score], raised: BaseException | None) -> None:

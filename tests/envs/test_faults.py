@@ -102,12 +102,14 @@ def test_the_next_process_goes_on_with_what_is_left(tmp_path: Path) -> None:
 def test_real_containers_are_really_harmed(base_image: str) -> None:
     share = {Fault.KILLED: 0.25, Fault.REMOVED: 0.25, Fault.AGENT_KILLED: 0.25, Fault.OOM_KILLED: 0.25}
     backend = FaultyBackend(
-        docker.backend(spares=2), FaultPlan(seed=2, share=share, at_most=dict.fromkeys(share, 2))
+        docker.backend(spares=2), FaultPlan(seed=2, share=share, at_most=dict.fromkeys(share, 1))
     )
     try:
-        seen = storm(backend, 20, command="sleep 2")
-        assert seen["SandboxDied"] == sum(backend.fired.values()) == 8
-        assert seen["fine"] == 12
+        seen, rounds = Counter[str](), 0
+        while sum(backend.fired.values()) < 4 and rounds < 60:
+            seen, rounds = seen + storm(backend, 1, command="sleep 1"), rounds + 1
+        assert seen["SandboxDied"] == sum(backend.fired.values()) == 4
+        assert seen["fine"] == rounds - 4
         with backend.inner.open(SPEC) as box:
             assert isinstance(box.exec("true"), ExecResult)
     finally:

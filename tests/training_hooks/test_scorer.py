@@ -12,6 +12,7 @@ import pytest
 
 import acidtest as at
 from acidtest.envs.errors import ConfigError, EngineTimeout, SandboxDied, UnknownName
+from acidtest.envs.run import SuiteRun
 from acidtest.envs.scripted import ScriptedVerifier
 from acidtest.training_hooks.scorer import Scorer
 
@@ -210,3 +211,23 @@ def test_mistakes_of_the_user_are_loud() -> None:
     odd = Scorer(TASKS, verifier=ScriptedVerifier(), reward=lambda t, v: float("nan"))
     with odd, pytest.raises(ConfigError, match="finite"):
         odd.score([("t0", diff("x"))])
+
+
+def test_long_logs_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache is bounded by what the verdicts' logs hold, not only by their number."""
+    monkeypatch.setattr("acidtest.training_hooks.scorer.CACHED_LOG_CHARS", 1000)
+    asked: list[str] = []
+
+    class Chatty:
+        def verify(self, task: at.Task, patch: at.Patch) -> at.Verdict:
+            asked.append(patch.text)
+            return at.Verdict(
+                task_id=task.task_id, patch_digest=patch.digest, suite_digest=task.suite.digest,
+                outcome=at.Outcome.UNRESOLVED, original_outcome=at.Outcome.UNRESOLVED, run=SuiteRun(log="x" * 300),
+            )  # fmt: skip
+
+    with Scorer(TASKS, verifier=Chatty(), max_concurrent=1) as scorer:
+        for number in [0, 1, 2, 3, 4, 4, 0]:
+            scorer.score([("t0", diff(f"n{number}"))])
+        assert len(scorer._cache) == 3
+    assert [text.strip()[-1] for text in asked] == list("012340")
