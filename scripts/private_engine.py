@@ -33,9 +33,10 @@ def usable() -> str:
 class PrivateEngine:
     """A context manager: started inside, gone afterwards. `host` is the value for DOCKER_HOST."""
 
-    def __init__(self, *, size_mib: int = 0) -> None:
+    def __init__(self, *, size_mib: int = 0, cgroup_parent: str = "") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="ae-"))  # short: socket paths are bounded
         self.data, self.size_mib = self.folder / "data", size_mib
+        self.cgroup_parent = cgroup_parent
         self.host = f"unix://{self.folder}/engine.sock"
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -58,6 +59,7 @@ class PrivateEngine:
         argv = ["unshare", "--net", "dockerd", "--data-root", str(self.data), "-H", self.host]
         argv += ["--exec-root", f"{self.folder}/exec", "--pidfile", f"{self.folder}/pid"]
         argv += ["--bridge=none", "--iptables=false"]
+        argv += ["--cgroup-parent", self.cgroup_parent] if self.cgroup_parent else []
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
         end = time.monotonic() + START_S

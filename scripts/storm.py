@@ -15,7 +15,6 @@ A fault counts when the audit had opened its sandbox before and was alive when i
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -87,7 +86,7 @@ class Storm:
         self.deadline_s = float(plan.options.get("timeout_s", 60.0))
         self.weather = Weather()
         self.process: subprocess.Popen[bytes] | None = None
-        self.lives = 0
+        self.lives = self.opened_before = 0
         self._calm = threading.Event()
         self._one_driver = threading.Lock()
         self._lock = threading.Lock()
@@ -110,12 +109,15 @@ class Storm:
             self._calm.set()
             for lane in lanes:
                 lane.join()
+        if self.weather.errors:
+            raise RuntimeError(f"a lane gave up: {self.weather.errors}")
         self.weather.fired.update(self.log.counts())
         self.weather.seconds = time.monotonic() - started
         return self.weather
 
     def _live(self) -> int:
         """Start the command and wait for its end; its exit code."""
+        self.opened_before = self.log.counts()[STARTED]
         with (self.out.parent / "driver.log").open("ab") as said:
             self.process = subprocess.Popen(
                 self.argv, env=self.env, stdout=said, stderr=said, start_new_session=True
@@ -129,8 +131,8 @@ class Storm:
 
     def _at_work(self) -> subprocess.Popen[bytes] | None:
         """The command's process, when it has opened its sandbox and is alive."""
-        process, lives = self.process, self.lives
-        if process is None or process.poll() is not None or self.log.counts()[STARTED] < lives:
+        process = self.process
+        if process is None or process.poll() is not None or self.log.counts()[STARTED] <= self.opened_before:
             return None
         return process
 
@@ -231,7 +233,3 @@ def driver_env(plan: Path, log: Path, host: str) -> dict[str, str]:
         "ACIDTEST_FAULT_PLAN": str(plan),
         "ACIDTEST_FAULT_LOG": str(log),
     }
-
-
-def as_json(weather: Weather) -> str:
-    return json.dumps({**weather.__dict__, "exits": {str(k): v for k, v in weather.exits.items()}})

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 PIPE_SIZE = 1 << 20
-OOM_FILES = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+CGROUP = "/sys/fs/cgroup/"
+NEAR = 4 << 20  # a huge page and a batch of others may fail to fit below the limit
 
 
 class Tail:
@@ -83,20 +84,30 @@ class Questions:
         return {"sizes": [len(m) for m in self.kept], "data": pack(b"".join(self.kept))}
 
 
-def oom_kills() -> "int":
-    for path in OOM_FILES:
-        try:
-            with open(path) as file:
-                for line in file:
-                    if line.startswith("oom_kill "):
-                        return int(line.split()[1])
-        except OSError:
-            continue
-    return 0
+def memory_trouble() -> "tuple[int, bool]":
+    """(processes of this sandbox that the kernel killed for memory, whether its own limit was ever reached).
+
+    A kill without the limit being reached: somebody else ran short, the machine or a group that the sandbox is part of.
+    """
+    try:
+        with open(CGROUP + "memory.events") as file:  # version 2
+            found = dict(line.split() for line in file)
+        return int(found.get("oom_kill", 0)), int(found.get("max", 1)) > 0
+    except (OSError, ValueError):
+        pass
+    try:
+        with open(CGROUP + "memory/memory.oom_control") as file:  # version 1
+            found = dict(line.split() for line in file)
+        with open(CGROUP + "memory/memory.max_usage_in_bytes") as file:
+            most = int(file.read())
+        with open(CGROUP + "memory/memory.limit_in_bytes") as file:
+            return int(found.get("oom_kill", 0)), most > int(file.read()) - NEAR
+    except (OSError, ValueError):
+        return 0, True
 
 
 def do_exec(op: "dict[str, Any]") -> "dict[str, Any]":
-    start, ooms = time.monotonic(), oom_kills()
+    start, before = time.monotonic(), memory_trouble()
     out_r, out_w = os.pipe()
     try:
         fcntl.fcntl(out_w, 1031, PIPE_SIZE)  # F_SETPIPE_SZ
@@ -142,12 +153,14 @@ def do_exec(op: "dict[str, Any]") -> "dict[str, Any]":
     status = left.get(pid, 0) if ended is None else ended
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
     text, cut = output.value()
+    after = memory_trouble()
     return {
         "exit_code": None if timed_out else code,
         "output": pack(text),
         "truncated": cut,
         "timed_out": timed_out,
-        "out_of_memory": oom_kills() > ooms,
+        "out_of_memory": after[0] > before[0],
+        "starved": after[0] > before[0] and not after[1],
         "seconds": time.monotonic() - start,
         "messages": questions.value() if questions else None,
     }

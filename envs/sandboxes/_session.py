@@ -165,6 +165,11 @@ class AgentSandbox:
         if isinstance(op, Read):
             data = binascii.a2b_base64(result.get("data", ""))
             return ReadResult(found=result["found"], data=data, truncated=result.get("truncated", False))
+        if result["starved"]:
+            raise SandboxDied(
+                f"{self._link.name}: the kernel killed a process for memory below the sandbox's own limit.",
+                mend="The machine ran short: open fewer sandboxes at a time, or lower Limits.memory_mib.",
+            )
         return ExecResult(
             exit_code=result["exit_code"],
             output=binascii.a2b_base64(result["output"]),
