@@ -20,14 +20,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..envs.fault_plan import OUTSIDE, STARTED, FaultPlan
 from ..envs.load import load_tasks
-from ..envs.sandboxes.docker import BASE_IMAGE, Engine
+from ..envs.sandboxes._engine import Engine
+from ..envs.sandboxes.docker import BASE_IMAGE
 from ..envs.task import Task
 from ..verifiers.audit import Audit
 from ..verifiers.same_records import differences
@@ -137,7 +138,9 @@ def containers_left(engine: PrivateEngine) -> int:
 def toml_of(plan: FaultPlan) -> str:
     import tomli_w
 
-    tables = {"options": plan.options, "share": plan.share, "at_most": plan.at_most, "times": plan.times}
+    tables: dict[str, Mapping[Any, Any]] = {
+        "options": plan.options, "share": plan.share, "at_most": plan.at_most, "times": plan.times
+    }  # fmt: skip
     plain = {name: {str(key): value for key, value in table.items()} for name, table in tables.items()}
     return tomli_w.dumps({"seed": plan.seed, "inner": plan.inner, **plain})
 

@@ -107,7 +107,7 @@ def memory_trouble() -> "tuple[int, bool]":
 
 
 def do_exec(op: "dict[str, Any]") -> "dict[str, Any]":
-    start, before = time.monotonic(), memory_trouble()
+    start, (kills, _) = time.monotonic(), memory_trouble()
     out_r, out_w = os.pipe()
     try:
         fcntl.fcntl(out_w, 1031, PIPE_SIZE)  # F_SETPIPE_SZ
@@ -153,14 +153,14 @@ def do_exec(op: "dict[str, Any]") -> "dict[str, Any]":
     status = left.get(pid, 0) if ended is None else ended
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
     text, cut = output.value()
-    after = memory_trouble()
+    kills_now, at_limit = memory_trouble()
     return {
         "exit_code": None if timed_out else code,
         "output": pack(text),
         "truncated": cut,
         "timed_out": timed_out,
-        "out_of_memory": after[0] > before[0],
-        "starved": after[0] > before[0] and not after[1],
+        "out_of_memory": kills_now > kills,
+        "starved": kills_now > kills and not at_limit,
         "seconds": time.monotonic() - start,
         "messages": questions.value() if questions else None,
     }
