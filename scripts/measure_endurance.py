@@ -29,8 +29,8 @@ from ..envs.ledger import Ledger
 from ..envs.load import load_tasks
 from ..envs.patch import Patch
 from ..envs.sandboxes import open_backend
-from ..envs.sandboxes._owner import owner
 from ..envs.sandboxes._engine import Engine
+from ..envs.sandboxes._owner import owner
 from ..envs.sandboxes.docker import DockerBackend
 from ..envs.task import Task
 from ..envs.verify import Verifier
