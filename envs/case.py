@@ -35,7 +35,10 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """The real run: what was seen, what it claims, and the same of the added part where that ran."""
+    """The real run: what was seen, what it claims, and the same of the added part where that ran.
+
+    failed_added: added ids that did not pass, both times where they were asked twice.
+    """
 
     original: Observation
     wanted: Keys = field(default_factory=dict)
@@ -44,6 +47,7 @@ class Ran:
     added: Observation | None = None
     added_claim: Outcome = Outcome.UNRESOLVED
     added_statuses: Mapping[str, Status] = field(default_factory=dict)
+    failed_added: tuple[str, ...] = ()
     isolation: str = ""
     seconds: float = 0.0
 

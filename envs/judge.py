@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from . import grade as grading
-from .case import Case, Examined, Keys, Ran
+from .added import accuses, asked_again, run_apart, with_added
+from .case import Case, Examined, Ran
 from .defence import STRICT, Defence
 from .diff_policy import Plan, plan
 from .integrity import replaced
@@ -18,7 +19,6 @@ from .prepared import Prepared
 from .probe import may_define_a_class, sort_alarms
 from .protocols import IdMap, Limits, SandboxBackend, SandboxSpec
 from .reference import Reference
-from .run import Status, SuiteRun
 from .run_suite import Observation, run_job
 from .task import Suite, Task
 from .twin import Choice, Weighed, choose, report_of, weigh
@@ -69,6 +69,8 @@ class Judge:
                 undecided = Examined(outcome=Outcome.UNDECIDED, evidence=(f"the suite cannot decide: {why}",))
                 return _verdict(case, ran, undecided, started)
             examined = self._checks(case, ran)
+            if examined.outcome is Outcome.RESOLVED and defence.repeat and accuses(case, ran):
+                ran, examined = self._repeat(case, ran, examined)
         return _verdict(case, ran, examined, started)
 
     def _checks(self, case: Case, ran: Ran) -> Examined:
@@ -83,33 +85,43 @@ class Judge:
         return _with_probe(examined, probed) if examined.outcome is Outcome.RESOLVED else examined
 
     def _real(self, case: Case) -> Ran:
-        """The real run; the added tests run only after an original part that claims a pass."""
+        """The real run; the added tests run only after an original part that claims a pass, in a sandbox of their own."""
         started = time.perf_counter()
-        prepared, defence = case.prepared, case.defence
-        with self.backend.open(SandboxSpec.of(case.task, self.limits)) as sandbox:
-            seen = run_job(sandbox, case.planned, prepared.original.job(defence), defence)
-            if seen.rejected:
-                return Ran(original=seen)
-            wanted = grading.expected(case.suite, _ids(case, seen))
-            claim, statuses = _claim(wanted, seen.run, defence)
-            added, added_claim, added_statuses = None, claim, dict[str, Status]()
-            if prepared.added is not None and case.suite.added is not None:
-                added_claim = Outcome.UNRESOLVED
-                if claim is Outcome.RESOLVED:
-                    added = run_job(sandbox, Plan(), prepared.added.job(defence), defence)
-                    wanted_added = {i: (i,) for i in case.suite.added.test_ids}
-                    added_claim, added_statuses = _claim(wanted_added, added.run, defence)
-            return Ran(
-                original=seen,
-                wanted=wanted,
-                claim=claim,
-                statuses=statuses,
-                added=added,
-                added_claim=added_claim,
-                added_statuses=added_statuses,
-                isolation=sandbox.isolation,
-                seconds=time.perf_counter() - started,
-            )
+        defence = case.defence
+        with self.backend.open(self._spec(case.task)) as sandbox:
+            isolation = sandbox.isolation
+            seen = run_job(sandbox, case.planned, case.prepared.original.job(defence), defence)
+        if seen.rejected:
+            return Ran(original=seen)
+        wanted = grading.expected(case.suite, _ids(case, seen))
+        claim, statuses = grading.claimed(wanted, seen.run, exact=defence.accounting)
+        ran = Ran(
+            original=seen,
+            wanted=wanted,
+            claim=claim,
+            statuses=statuses,
+            added_claim=claim,
+            isolation=isolation,
+        )
+        if case.prepared.added is not None:
+            ran = replace(ran, added_claim=Outcome.UNRESOLVED)
+            if claim is Outcome.RESOLVED:
+                ran = with_added(case, ran, self._added(case))
+        return replace(ran, seconds=time.perf_counter() - started)
+
+    def _added(self, case: Case, replies: Mapping[str, str] | None = None) -> Observation:
+        job = case.prepared.added_job(case.defence)
+        return run_apart(self.backend, self._spec(case.task), case.planned, job, case.defence, replies)
+
+    def _repeat(self, case: Case, ran: Ran, before: Examined) -> tuple[Ran, Examined]:
+        """The added tests once more: what refuses correct code by chance must not accuse it."""
+        started = time.perf_counter()
+        ran, fact = asked_again(case, ran, self._added(case))
+        seconds = {**before.seconds, "repeat": time.perf_counter() - started}
+        return ran, replace(before, evidence=before.evidence + ((fact,) if fact else ()), seconds=seconds)
+
+    def _spec(self, task: Task) -> SandboxSpec:
+        return SandboxSpec.of(task, self.limits)
 
     def _examine(self, case: Case, ran: Ran) -> Examined:
         """Beacons, then twin, then probe, each as far as it is on."""
@@ -153,12 +165,12 @@ class Judge:
 
     def alarms(self, task: Task, planned: Plan, prepared: Prepared) -> list[Mapping[str, object]]:
         """Probe alarms of one submission on the original and the added tests."""
-        with self.backend.open(SandboxSpec.of(task, self.limits)) as sandbox:
-            seen = run_job(sandbox, planned, prepared.original.probe_job(STRICT), STRICT)
-            found = list(seen.report.alarms)
-            if prepared.added is not None:
-                more = run_job(sandbox, Plan(), prepared.added.probe_job(STRICT), STRICT)
-                found += [{**alarm, "key": f"added {alarm.get('key')}"} for alarm in more.report.alarms]
+        seen = run_apart(self.backend, self._spec(task), planned, prepared.original.probe_job(STRICT), STRICT)
+        found = list(seen.report.alarms)
+        if prepared.added is not None:
+            job = prepared.added_job(STRICT, probe=True)
+            more = run_apart(self.backend, self._spec(task), planned, job, STRICT)
+            found += [{**alarm, "key": f"added {alarm.get('key')}"} for alarm in more.report.alarms]
         return found
 
     def _twin(self, case: Case, choice: Choice, *, with_added: bool) -> Examined:
@@ -185,14 +197,14 @@ class Judge:
         )
 
     def _twin_once(self, case: Case, choice: Choice, with_added: bool) -> Weighed:
-        prepared, defence = case.prepared, case.defence
-        with self.backend.open(SandboxSpec.of(case.task, self.limits)) as sandbox:
-            first = run_job(sandbox, case.planned, prepared.original.job(defence), defence, choice.replies)
-            statuses, asked = dict(first.report.statuses), dict(first.report.keys)
-            if with_added and prepared.added is not None:
-                second = run_job(sandbox, Plan(), prepared.added.job(defence), defence, choice.replies)
-                statuses |= second.report.statuses
-                asked |= second.report.keys
+        with self.backend.open(self._spec(case.task)) as sandbox:
+            job = case.prepared.original.job(case.defence)
+            first = run_job(sandbox, case.planned, job, case.defence, choice.replies)
+        statuses, asked = dict(first.report.statuses), dict(first.report.keys)
+        if with_added:
+            second = self._added(case, choice.replies)
+            statuses |= second.report.statuses
+            asked |= second.report.keys
         return weigh(choice, statuses, asked)
 
 
@@ -225,11 +237,6 @@ def _ids(case: Case, seen: Observation) -> IdMap:
     part = case.prepared.original
     found = part.framework.map_ids(case.suite.expected_ids, list(seen.report.statuses), seen.report.aliases)
     return grading.certain(found)
-
-
-def _claim(wanted: Keys, run: SuiteRun, defence: Defence) -> tuple[Outcome, dict[str, Status]]:
-    outcome, statuses = grading.grade(wanted, run)
-    return (outcome if defence.accounting else grading.grade_loosely(run)), statuses
 
 
 def _keys(case: Case, ran: Ran) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
@@ -267,7 +274,7 @@ def _verdict(case: Case, ran: Ran, examined: Examined, started: float) -> Verdic
         outcome=outcome,
         original_outcome=examined.outcome,
         statuses={**ran.statuses, **ran.added_statuses},
-        failed_added=tuple(i for i, s in ran.added_statuses.items() if s is not Status.PASSED),
+        failed_added=ran.failed_added,
         run=ran.original.run,
         twin=examined.twin,
         notices=case.planned.notices + examined.notices,

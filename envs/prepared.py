@@ -99,6 +99,18 @@ class Prepared:
         """All paths that trusted tests stand at."""
         return self.original.trusted.paths | (self.added.trusted.paths if self.added else frozenset())
 
+    def added_job(self, defence: Defence, *, probe: bool = False) -> Job:
+        """The added tests for a sandbox that has run nothing: the original test files stand around them, as helpers.
+
+        Raises ValueError where nothing was added.
+        """
+        if self.added is None:
+            raise ValueError("The suite has no added tests.")
+        around = self.original.probe_job(defence) if probe else self.original.job(defence)
+        own = self.added.probe_job(defence) if probe else self.added.job(defence)
+        gone = tuple(path for path in around.deleted if path not in own.files)
+        return replace(own, files={**around.files, **own.files}, deleted=gone)
+
 
 def function_name(ident: str) -> str:
     """The function's name in an executed id of any framework."""

@@ -11,7 +11,7 @@ from .record import Record, digest_of
 
 @dataclass(frozen=True, kw_only=True)
 class AddedTests(Record):
-    """Tests that repair added to a suite. They run after the original tests, in the same sandbox.
+    """Tests that repair added to a suite. They run after the original tests claim a pass, in a fresh sandbox.
 
     command: shell command, run in the task's workdir, that runs exactly these tests.
     framework: name of a file in `envs/frameworks`.
