@@ -25,6 +25,7 @@ from .reference import Reference
 from .run import Status
 from .run_suite import Observation, run_job
 from .task import Suite, Task
+from .vanished import vanished
 from .verdict import Outcome
 
 SLOW_S, SLOW_FUNCTION_S = 20.0, 1.8
@@ -152,16 +153,15 @@ class Calibrator:
         slow = SLOW_FUNCTION_S if self.task.is_function else SLOW_S
         if reference.seconds > slow:
             self.flags[Flag.SLOW] = f"gold takes {reference.seconds:.1f} s"
+        gone = vanished(self.suite, reference.excluded, reference.statuses)
         if reference.excluded:
             kinds = sorted(set(reference.excluded.values()))
-            self.flags[Flag.IDS_EXCLUDED] = f"{len(reference.excluded)} ids do not count: {'; '.join(kinds)}"
-        missing = [i for i in self.suite.fail_to_pass if i in reference.excluded]
-        if missing:
-            self.flags[Flag.BROKEN_SUITE] = (
-                f"FAIL_TO_PASS ids that no test answers to: {', '.join(missing[:3])}"
-            )
-        elif why := grading.undecidable(self.suite, wanted, self.part.untrusted(self.task)):
-            self.flags[Flag.BROKEN_SUITE] = why
+            why = f"{len(reference.excluded)} ids do not count: {'; '.join(kinds)}"
+            self.flags[Flag.IDS_EXCLUDED] = f"{why}; {gone.text}" if gone.ids else why
+        broken = [grading.undecidable(self.suite, wanted, self.part.untrusted(self.task))]
+        broken += [gone.text] if gone.too_many else []
+        if any(broken):
+            self.flags[Flag.BROKEN_SUITE] = "; ".join(why for why in broken if why)
         chosen = [e for i in self.suite.fail_to_pass for e in reference.mapped.get(i, ())]
         if reference.resolved and not set(chosen) & set(reference.responsive):
             self.flags[Flag.UNTWINABLE] = "no FAIL_TO_PASS test of gold fails when told to"

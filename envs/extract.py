@@ -4,6 +4,8 @@ Nothing of the agent's is run by us on this side: a stdlib script lists the tree
 prints (the agent may have replaced the interpreter) is only ever *its own submission*. Its git, hooks, attributes and
 configuration are never used; `.git` is not part of the diff. The list made before the agent's first command says what changed;
 the old texts come from the pristine tree, never from the agent's container.
+A listing that fails is infrastructure trouble, not an empty submission; only where the agent itself can be seen to have broken it
+(no interpreter or workdir left, or an interpreter that ends well and prints no listing) it has submitted nothing.
 Not covered: modes and symbolic links (dropped), files that are not UTF-8 text (dropped), empty folders.
 """
 
@@ -15,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from .errors import SandboxError
 from .patch import Patch, file_diff
 from .protocols import Exec, ExecResult, Read, ReadResult, Sandbox
 
@@ -44,6 +47,8 @@ sys.stdout.write(json.dumps(out))
 """
 _HASH = re.compile(r"[0-9a-f]{64}\Z")
 _LIST_BYTES = 40_000_000
+_GONE = (126, 127)
+"""Exit codes of a command that could not be started: no such program or folder. It could when the episode began."""
 
 
 @dataclass(frozen=True)
@@ -54,23 +59,43 @@ class Extract:
     dropped: Mapping[str, str] = field(default_factory=dict)
 
 
-def list_tree(sandbox: Sandbox, *, file_limit: int = 2_000_000, timeout_s: float = 120.0) -> dict[str, str]:
-    """Path relative to the workdir -> SHA-256, or a word for what is no plain file. Unusable output gives {}.
+def list_tree(
+    sandbox: Sandbox, *, file_limit: int = 2_000_000, timeout_s: float = 120.0
+) -> dict[str, str] | None:
+    """Path relative to the workdir -> SHA-256, or a word for what is no plain file; None where the tree's owner broke it.
 
-    Version control, caches and compiled files are left out.
+    Version control, caches and compiled files are left out. None: the interpreter or the workdir is gone, or what stands
+    at the interpreter's place ended well and printed no listing. Raises SandboxError for every other listing that is not
+    whole: killed, timed out, out of memory, cut, ended with an error.
     """
     source = _LIST.replace("LIMIT", str(file_limit))
     command = ("python3", "-I", "-S", "-c", source)
     (result,) = sandbox.script([Exec(command=command, timeout_s=timeout_s, output_bytes=_LIST_BYTES)])
     if not isinstance(result, ExecResult):
-        return {}
+        raise SandboxError("The tree could not be listed: no answer.")
+    if not result.timed_out and result.exit_code in _GONE:
+        return None
+    if problem := _unfinished(result):
+        raise SandboxError(f"The tree could not be listed: {problem}.", mend="Grade it in a new episode.")
     try:
         listed = json.loads(result.output.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
-        return {}
+        return None
     if not isinstance(listed, dict):
-        return {}
+        return None
     return {path: str(mark) for path, mark in listed.items() if _plain(path)}
+
+
+def _unfinished(result: ExecResult) -> str:
+    """Why a listing is not whole ("" when it is)."""
+    if result.timed_out:
+        return "it ran into its time limit"
+    if result.out_of_memory:
+        return "it ran out of memory"
+    if result.exit_code != 0:
+        last = result.output.decode("utf-8", "replace").strip().splitlines()[-1:]
+        return f"exit code {result.exit_code}" + "".join(f" ({line[:200]})" for line in last)
+    return f"more than {_LIST_BYTES:,} bytes" if result.truncated else ""
 
 
 def _plain(path: str) -> bool:
@@ -92,10 +117,11 @@ def extract(
 
     pristine: asked once, for the old texts of changed and deleted files; paths it lacks count as new files.
     Beyond max_files or max_bytes (old and new texts together) further files are dropped, changed ones kept before new ones.
+    Raises SandboxError when the tree could not be listed.
     """
     after = list_tree(sandbox)
-    if not after and before:
-        return Extract(Patch(), {".": "the tree could not be listed"})
+    if after is None or (before and not after):
+        return Extract(Patch(), {".": "the tree could not be listed: the episode broke or emptied it"})
     dropped: dict[str, str] = {}
     changed = [p for p in sorted(before) if after.get(p) != before[p] and _HASH.match(before[p])]
     fresh = [p for p in sorted(after) if p not in before]

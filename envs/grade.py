@@ -29,10 +29,17 @@ def certain(ids: IdMap) -> IdMap:
 
 
 def undecidable(suite: Suite, wanted: Collection[str], brought: Collection[str]) -> str:
-    """Why a pass of this suite shows nothing ("" where it does). brought: untrusted files, which submissions write."""
+    """Why a pass of this suite shows nothing ("" where it does). brought: untrusted files, which submissions write.
+
+    One FAIL_TO_PASS id that no test answers to is enough: the part of the task that it stands for was not looked at.
+    """
     if not suite.fail_to_pass:
         return ""
     left = [ident for ident in suite.fail_to_pass if ident in wanted]
+    lost = [i for i in suite.fail_to_pass if i not in wanted and i not in suite.exclude_ids]
+    if lost:
+        shown = ", ".join(lost[:5]) + (" …" if len(lost) > 5 else "")
+        return f"FAIL_TO_PASS ids that no test answers to, {len(lost)} of {len(suite.fail_to_pass)}: {shown}"
     if not left:
         return "every FAIL_TO_PASS id is left out"
     if all("::" in ident and ident.split("::", 1)[0] in brought for ident in left):

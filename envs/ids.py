@@ -37,6 +37,7 @@ class Form(StrEnum):
 
 METHOD = re.compile(r"(?P<name>\w+) \((?P<cls>[\w.]+)\)(?P<rest>.*)", re.S)
 PROGRESS = re.compile(r"\[\s*\d+%\]")
+UNANSWERED = "no executed test answers to it"
 
 
 def form_of(framework: str, ident: str) -> Form:
@@ -69,6 +70,16 @@ def method_id(ident: str) -> str:
     return f"{name} ({cls.removesuffix('.' + name)})"
 
 
+def place_of(ident: str) -> str:
+    """Where a test stands, as far as its id says: file, class or sympy's file; "" for a bare name or a description."""
+    if "::" in ident:
+        return ident.split("::", 1)[0]
+    if match := METHOD.fullmatch(method_id(ident)):
+        return match["cls"]
+    path, mark, name = ident.rpartition(":")
+    return path if mark and re.fullmatch(r"\w+", name) and path.endswith(".py") else ""
+
+
 def map_by(
     wanted: Iterable[str], executed: Iterable[str], rules: Sequence[Callable[[str], Sequence[str]]]
 ) -> IdMap:
@@ -86,7 +97,7 @@ def map_by(
             if found:
                 mapped[ident] = found
             else:
-                unmapped[ident] = "no executed test answers to it"
+                unmapped[ident] = UNANSWERED
     return IdMap(mapped=mapped, unmapped=unmapped)
 
 

@@ -96,7 +96,11 @@ class ShellEnv(TaskEnv):
         observation, info = self.begin(seed, options)
         task = self.running()
         self._open = False
-        self._start(task)
+        try:
+            self._start(task)
+        except BaseException:
+            self._drop()
+            raise
         self._open = True
         self._steps, self._until = 0, self._clock() + self.max_seconds
         return observation, info
@@ -104,14 +108,19 @@ class ShellEnv(TaskEnv):
     def _start(self, task: Task) -> None:
         sandbox = self._stack.enter_context(self.backend.open(SandboxSpec.of(task, self._limits)))
         if sandbox.isolation.startswith("none") and not self.allow_unisolated:
-            self._drop()
             raise ConfigError(
                 f"A shell episode in a sandbox with isolation {sandbox.isolation!r} would hand out this machine.",
                 mend="Use docker, install bubblewrap, or say allow_unisolated=True.",
             )
         sandbox.script([Exec(command=shut_script(task), timeout_s=300.0)])
         self._blank = leaking_environment(sandbox, task)
-        self._before = list_tree(sandbox)
+        before = list_tree(sandbox)
+        if before is None:
+            raise SandboxError(
+                f"{task.task_id}: its tree could not be listed.",
+                mend="Use an image with a python3 that works.",
+            )
+        self._before = before
         self._sandbox = sandbox
 
     def step(self, action: str) -> StepResult:

@@ -84,12 +84,19 @@ class Verifier:
     ) -> Verdict:
         """Judge one patch under the task's suite (or another). Raises SandboxError after retries, TaskError."""
         layers = self.defence if defence is None else defence_of(defence)
-        suite = task.suite if suite is None else suite
+        chosen = task.suite if suite is None else suite
+        return self._retried(task, "verify", lambda: self._verified(task, patch, chosen, layers))
+
+    def _verified(self, task: Task, patch: Patch, suite: Suite, layers: Defence) -> Verdict:
+        """The kept verdict, or a new one. Asks the engine for the image's digest, so it is retried as a whole."""
+        if self.ledger is None:
+            return self._judge(task, patch, suite, layers)
         key = self._key(task, patch, suite, layers)
-        if self.ledger is not None and (hit := self.ledger.verdict(key)) is not None:
+        if (hit := self.ledger.verdict(key)) is not None:
             return hit
-        verdict = self._retried(task, "verify", lambda: self._judge(task, patch, suite, layers))
-        if self.ledger is not None and not self._is_flaky(task):
+        suite_key = self._suite_key(task, task.suite)
+        verdict = self._judge(task, patch, suite, layers)
+        if not self._is_flaky(suite_key):
             self.ledger.store_verdict(key, verdict)
         return verdict
 
@@ -102,8 +109,14 @@ class Verifier:
         return Prepared(original=self._parts[key], added=added_part(task, suite))
 
     def reference(self, task: Task, suite: Suite | None = None) -> Reference | None:
-        """What gold shows under the suite's original tests; None for a task without gold patch. Kept in the ledger."""
-        suite = (task.suite if suite is None else suite).original
+        """What gold shows under the suite's original tests; None for a task without gold patch. Kept in the ledger.
+
+        Raises SandboxError after retries.
+        """
+        return self._retried(task, "reference", lambda: self._reference(task, suite or task.suite))
+
+    def _reference(self, task: Task, suite: Suite) -> Reference | None:
+        suite = suite.original
         if not task.gold_patch.strip():
             return None
         key = self._suite_key(task, suite)
@@ -117,7 +130,7 @@ class Verifier:
 
         A suite that cannot be prepared is a flag (`broken_suite`), not an error. Raises SandboxError after retries.
         """
-        key = self._suite_key(task, task.suite)
+        key = self._retried(task, "calibrate", lambda: self._suite_key(task, task.suite))
         with self._lock_of("c" + key):
             if key in self._calibrations:
                 return self._calibrations[key]
@@ -141,7 +154,7 @@ class Verifier:
 
     def _judge(self, task: Task, patch: Patch, suite: Suite, defence: Defence) -> Verdict:
         prepared = self.prepared(task, suite)
-        reference = self.reference(task, suite) if defence.accounting else None
+        reference = self._reference(task, suite) if defence.accounting else None
         alarms = partial(self._gold_alarms, task, suite, prepared) if task.gold_patch.strip() else None
         return self._judges.judge(task, patch, suite, defence, prepared, reference, alarms)
 
@@ -158,7 +171,7 @@ class Verifier:
         suite = task.suite.original
         try:
             part = self.prepared(task, suite).original
-            reference = self.reference(task, suite)
+            reference = self._reference(task, suite)
             made = Calibrator(
                 self.backend,
                 task,
@@ -228,9 +241,8 @@ class Verifier:
     def _key(self, task: Task, patch: Patch, suite: Suite, defence: Defence) -> str:
         return digest_of([self._suite_key(task, suite), patch.exact_digest, defence, self.seed])
 
-    def _is_flaky(self, task: Task) -> bool:
+    def _is_flaky(self, key: str) -> bool:
         """Whether a calibration, made here or kept in the ledger, found the suite flaky: its verdicts are not kept."""
-        key = self._suite_key(task, task.suite)
         found = self._calibrations.get(key)
         if found is None and self.ledger is not None and (kept := self.ledger.note("calibration", key)):
             found = Calibration.from_json(kept)

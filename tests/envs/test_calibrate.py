@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from acidtest.envs.calibrate import Calibration, Flag
+from acidtest.envs.ids import place_of
 from acidtest.envs.ledger import Ledger
 from acidtest.envs.load import load_tasks
 from acidtest.envs.task import Task
@@ -80,6 +81,62 @@ def test_an_id_that_no_test_answers_to_is_excluded_and_listed(verifier: Verifier
     assert set(found.ids_excluded) == {"[100%]", "test_solution.py::test_gone"}
     assert Flag.IDS_EXCLUDED in found.flags
     assert found.ok
+
+
+def with_a_file_that_gold_cannot_import(kept: int, lost: int) -> Task:
+    task: Task = TASKS["add_sound"]
+    head = "from solution import add\n"
+    files = {
+        "test_kept.py": head
+        + "".join(f"\n\ndef test_{n}():\n    assert add({n}, 1) == {n + 1}\n" for n in range(kept)),
+        "test_lost.py": "import no_such_module\n"
+        + "".join(f"\n\ndef test_{n}():\n    pass\n" for n in range(lost)),
+    }
+    names = [f"test_kept.py::test_{n}" for n in range(kept)] + [
+        f"test_lost.py::test_{n}" for n in range(lost)
+    ]
+    suite = replace(
+        task.suite,
+        command="python -m pytest -q --continue-on-collection-errors test_kept.py test_lost.py",
+        framework="pytest",
+        test_files=files,
+        fail_to_pass=("test_kept.py::test_0",),
+        pass_to_pass=tuple(names[1:]),
+    )
+    return task.with_suite(suite)
+
+
+def test_a_file_that_gold_cannot_import_is_named(verifier: Verifier) -> None:
+    with Verifier(sandbox=verifier.backend, gold_runs=2) as quick:
+        found = quick.calibration(with_a_file_that_gold_cannot_import(kept=11, lost=2))
+    assert found.ok
+    assert len(found.ids_excluded) == 2
+    (reason,) = [reason for reason in found.reasons if "do not count" in reason]
+    assert "2 of 12 PASS_TO_PASS ids" in reason
+    assert "gold ran no test of test_lost.py (2 ids)" in reason
+
+
+def test_a_suite_that_loses_a_large_share_is_not_used(verifier: Verifier) -> None:
+    with Verifier(sandbox=verifier.backend, gold_runs=2) as quick:
+        found = quick.calibration(with_a_file_that_gold_cannot_import(kept=7, lost=2))
+    assert not found.ok
+    assert Flag.BROKEN_SUITE in found.flags
+    assert any("2 of 8 PASS_TO_PASS ids" in reason for reason in found.reasons)
+
+
+@pytest.mark.parametrize(
+    ("framework", "ident", "place"),
+    [
+        ("pytest", "tests/test_a.py::C::test_b[x]", "tests/test_a.py"),
+        ("django", "test_x (app.tests.Cls)", "app.tests.Cls"),
+        ("unittest", "app.tests.Cls.test_x", "app.tests.Cls"),
+        ("sympy", "sympy/core/tests/test_a.py:test_b", "sympy/core/tests/test_a.py"),
+        ("sympy", "test_b", ""),
+        ("django", "Named URLs should be reversible", ""),
+    ],
+)
+def test_where_an_id_says_that_it_stands(framework: str, ident: str, place: str) -> None:
+    assert place_of(ident) == place
 
 
 def test_the_ledger_keeps_it(verifier: Verifier) -> None:

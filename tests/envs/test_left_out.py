@@ -82,6 +82,19 @@ def test_a_suite_without_any_fail_to_pass_test_decides_nothing(verifier: Verifie
     assert "FAIL_TO_PASS" in verdict.evidence[0]
 
 
+def test_a_fail_to_pass_id_that_nothing_answers_to_is_no_reward(verifier: Verifier, task: Task) -> None:
+    """Also where others are answered: the part of the task that it stands for was not looked at."""
+    two = ("test_a.py::test_a", "test_a.py::test_gone")
+    part = task.with_suite(replace(task.suite, fail_to_pass=two))
+    verdict = verifier.verify(part, GOLD)
+    assert (verdict.outcome, verdict.reward) == (Outcome.UNDECIDED, None)
+    assert "test_a.py::test_gone" in verdict.evidence[0]
+    assert "test_a.py::test_a," not in verdict.evidence[0]
+    assert verifier.verify(part, Patch()).outcome is Outcome.UNRESOLVED
+    stated = part.with_suite(replace(part.suite, exclude_ids=("test_a.py::test_gone",)))
+    assert verifier.verify(stated, GOLD).outcome is Outcome.RESOLVED
+
+
 def test_tests_that_the_submission_brings_itself_decide_nothing(verifier: Verifier, task: Task) -> None:
     own = replace(
         task.with_suite(replace(task.suite, test_files={"test_b.py": ONE})),

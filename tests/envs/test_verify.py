@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from acidtest.envs.errors import ImageMissing, SandboxDied, SandboxError, TaskError
+from acidtest.envs.errors import EngineTimeout, ImageMissing, SandboxDied, SandboxError, TaskError
 from acidtest.envs.ledger import Ledger
 from acidtest.envs.load import load_tasks
 from acidtest.envs.patch import Patch
@@ -177,6 +177,39 @@ def test_infrastructure_trouble_is_retried_then_raised(verifier: Verifier, weak:
         pytest.raises(ImageMissing),
     ):
         final.verify(weak, gold)
+
+
+class Forgetful(Failing):
+    """A backend that cannot say an image's digest a number of times."""
+
+    def open(self, spec: SandboxSpec) -> AbstractContextManager[Sandbox]:
+        return self.real.open(spec)
+
+    def image_digest(self, image: str | None) -> str:
+        if self.left:
+            self.left -= 1
+            raise self.error
+        return self.real.image_digest(image)
+
+
+def test_an_engine_that_cannot_say_an_images_digest_is_asked_again(verifier: Verifier, weak: Task) -> None:
+    """The digest is part of the cache's key, which is made before the first sandbox opens."""
+    gold = Patch(weak.gold_patch)
+    with Ledger() as ledger:
+        twice = Forgetful(verifier.backend, 2, EngineTimeout("slow"))
+        with Verifier(sandbox=twice, ledger=ledger) as patient:
+            assert patient.verify(weak, gold).resolved
+            assert patient.verify(weak, gold).cached
+        assert [entry[2] for entry in ledger.attempts()] == ["EngineTimeout", "EngineTimeout"]
+    with Verifier(sandbox=Forgetful(verifier.backend, 2, EngineTimeout("slow"))) as patient:
+        assert patient.reference(weak) is not None
+    with Verifier(sandbox=Forgetful(verifier.backend, 2, EngineTimeout("slow"))) as patient:
+        assert patient.calibration(weak).ok
+    with (
+        Verifier(sandbox=Forgetful(verifier.backend, 3, EngineTimeout("slow"))) as given_up,
+        pytest.raises(EngineTimeout),
+    ):
+        given_up.verify(weak, gold)
 
 
 def test_a_verdict_is_kept_and_marked(verifier: Verifier, weak: Task) -> None:
