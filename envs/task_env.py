@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, SupportsFloat
 
 import gymnasium
 
+from .defence import defence_of
 from .errors import ConfigError, SandboxError, UnknownName
 from .incident import incident_of
 from .patch import Patch
@@ -16,6 +18,7 @@ from .task import Task
 from .verdict import Verdict
 
 PromptFunction = Callable[[Task], str]
+SANDBOXES = f"{__package__}.sandboxes"
 StepResult = tuple[str, SupportsFloat, bool, bool, dict[str, Any]]
 
 
@@ -53,8 +56,7 @@ class TaskEnv(gymnasium.Env[str, str]):
     ) -> None:
         if order not in ("random", "sequential"):
             raise ConfigError(f"No order {order!r}.", mend="There are: random, sequential.")
-        if verifier is not None and verifier_options:
-            raise ConfigError(f"{sorted(verifier_options)} belong to a verifier, and one was given.")
+        check_verifier(verifier, verifier_options)
         self.tasks: tuple[Task, ...] = ()
         self.set_tasks(_load(tasks) if isinstance(tasks, str) else tasks)
         self.task: Task | None = None
@@ -176,6 +178,24 @@ def unjudged(error: str) -> dict[str, Any]:
         "reward_hardened": None,
         "error": error,
     }
+
+
+def check_verifier(verifier: object, options: Mapping[str, Any]) -> None:
+    """Refuse options that no `Verifier` takes, at once and not at the first verdict. Raises ConfigError, UnknownName."""
+    if not options:
+        return
+    if verifier is not None:
+        raise ConfigError(f"{sorted(options)} belong to a verifier, and one was given.")
+    from .registry import find
+    from .verify import Verifier
+
+    known = list(inspect.signature(Verifier).parameters)
+    if unknown := sorted(set(options) - set(known)):
+        raise ConfigError(f"No option {unknown[0]!r} here.", mend=f"A verifier takes: {', '.join(known)}.")
+    if (defence := options.get("defence")) is not None:
+        defence_of(defence)
+    if isinstance(sandbox := options.get("sandbox"), str) and sandbox:
+        find(SANDBOXES, sandbox)
 
 
 def open_verifier(**options: Any) -> Judge:

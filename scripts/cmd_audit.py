@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -58,8 +59,13 @@ def audit(
     max_usd: Annotated[float, typer.Option(min=0, help="Hard ceiling of model cost; 0: none.")] = 0.0,
     resume: Annotated[
         Path | None,
-        typer.Option(help="Go on with this run, with its own options; give --limit, --task, --split again."),
+        typer.Option(
+            help="Go on with this run, with its own options and tasks; --limit, --task, --split choose others."
+        ),
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="With --resume: all tasks of the source, not only the run's own.")
+    ] = False,
     fail_on: Annotated[
         list[str] | None, typer.Option(help=f"Exit {FAILED} if any task is: {', '.join(FAIL_ON)}.")
     ] = None,
@@ -79,8 +85,12 @@ def audit(
 
     if unknown := sorted(set(fail_on or ()) - set(FAIL_ON)):
         raise ConfigError(f"--fail-on {unknown[0]} is unknown.", mend=f"There are: {', '.join(FAIL_ON)}.")
+    if everything and resume is None:
+        raise ConfigError("--all belongs to --resume.", mend="Leave --limit and --task out instead.")
+    held: Mapping[str, Any] = {}
     if resume is not None:
-        config, where = AuditConfig.known(RunDir.read(resume).config), resume
+        held = RunDir.read(resume).config
+        config, where = AuditConfig.known(dict(held)), resume
         source = source or config.source
     else:
         config = AuditConfig(
@@ -94,7 +104,8 @@ def audit(
         )
     if not source:
         raise ConfigError("No data set.", mend="Give a SOURCE, or --resume RUN.")
-    tasks = opt.chosen(source, split, limit, task)
+    selection = selected({} if everything else held, split=split, limit=limit, task_ids=task)
+    tasks = opt.chosen(source, **selection)
     if config.candidates and not resume:
         _tell_unknown(config.candidates, {t.task_id for t in tasks})
     if config.llm and not json:
@@ -103,9 +114,21 @@ def audit(
 
         console().print(f"Model: {llm_estimate(tasks, config)}")
     with progress("audit", len(tasks), quiet=quiet or json) as advance:
-        result = run_audit(tasks, out=where, config=config, progress=advance)
+        result = run_audit(tasks, out=where, config=config, selection=selection, progress=advance)
     show(result, json=json)
     raise typer.Exit(exit_code(result, fail_on or []))
+
+
+def selected(
+    held: Mapping[str, Any], *, split: str | None, limit: int | None, task_ids: list[str] | None
+) -> dict[str, Any]:
+    """split, limit and task_ids of an audit: as given now, else as the run that goes on holds them.
+
+    A limit or tasks given now replace both that are held.
+    """
+    if limit is None and not task_ids:
+        limit, task_ids = held.get("limit"), held.get("task_ids")
+    return {"split": split or held.get("split"), "limit": limit, "task_ids": task_ids or None}
 
 
 def score(run: opt.RunPath, json: opt.Json = False) -> None:

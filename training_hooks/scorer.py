@@ -27,7 +27,7 @@ from ..envs.patch import Patch
 from ..envs.reward import Policy, RewardMode, reward_of
 from ..envs.submission import Submission, read_submission
 from ..envs.task import Task
-from ..envs.task_env import Judge, open_verifier
+from ..envs.task_env import Judge, check_verifier, open_verifier
 from ..envs.verdict import Outcome, Verdict
 from .incidents import IncidentLog
 from .records import Score
@@ -85,6 +85,7 @@ class Scorer:
     ) -> None:
         if max_concurrent < 1:
             raise ConfigError(f"max_concurrent must be at least 1, not {max_concurrent}.")
+        check_verifier(verifier, verifier_options)
         self.tasks: dict[str, Task] = {}
         for task in tasks:
             if task.task_id in self.tasks:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -71,12 +71,14 @@ def audit(
     *,
     out: str | Path | None = None,
     config: AuditConfig | None = None,
+    selection: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Audit:
     """Audit tasks and keep everything under `out` (nothing is kept when it is None).
 
-    options: fields of `AuditConfig`. progress: called with a task's id when its record is done.
+    options: fields of `AuditConfig`. selection: how the tasks were chosen from the source (split, limit, task_ids), kept in
+    the run for whoever resumes it. progress: called with a task's id when its record is done.
     Raises EngineUnavailable when no engine answers (in mid-run: for two minutes), RunConflict when `out` holds another run. A model budget that is
     spent and answers that are pending end the audit early, in `stopped` and `pending`: nothing is lost.
     """
@@ -86,7 +88,7 @@ def audit(
         run = None
         ledger = stack.enter_context(Ledger()) if out is None else None
         if out is not None:
-            run = stack.enter_context(RunDir.create(out, settings.to_dict()))
+            run = stack.enter_context(RunDir.create(out, {**settings.to_dict(), **(selection or {})}))
             ledger = run.ledger
         verifier = stack.enter_context(
             Verifier(

@@ -22,7 +22,7 @@ from ..envs.record import Record
 R = TypeVar("R", bound=Record)
 
 CONFIG = "config.toml"
-FREE_KEYS = frozenset({"jobs", "limit", "max_usd", "out", "task_ids", "json"})
+FREE_KEYS = frozenset({"jobs", "limit", "max_usd", "out", "split", "task_ids", "json"})
 """Options that may change between a run and its resumption: they say how much is done, not what it means."""
 
 

@@ -203,6 +203,17 @@ def test_mistakes_of_the_user_are_loud() -> None:
         Scorer([*TASKS, TASKS[0]])
     with pytest.raises(ConfigError):
         Scorer(TASKS, max_concurrent=0)
+    with pytest.raises(ConfigError, match="unknown"):
+        Scorer(TASKS, unknown=3)
+    with pytest.raises(ConfigError, match="no_such"):
+        Scorer(TASKS, defence="no_such")
+    with pytest.raises(UnknownName, match="no_such"):
+        Scorer(TASKS, sandbox="no_such")
+    with pytest.raises(ConfigError, match="one was given"):
+        Scorer(TASKS, verifier=ScriptedVerifier(), sandbox="local")
+    with pytest.raises(ConfigError, match="unknown"):
+        at.CodeEnv(TASKS, unknown=3)
+    Scorer(TASKS, sandbox="local", defence="fast", retries=1, seed=3).close()
     with Scorer(TASKS, verifier=ScriptedVerifier(lambda t, p: 1 / 0)) as scorer:
         with pytest.raises(ZeroDivisionError):
             scorer.score([("t0", diff("x"))])
