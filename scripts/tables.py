@@ -89,12 +89,8 @@ def audit_table(records: Sequence[AuditRecord]) -> Table:
 
 def open_line(records: Sequence[AuditRecord]) -> str:
     """Tasks that pay programs about which nothing can be said, because too little of their domain is known; or ""."""
-    left = {
-        r.task_id: sum(f.standing is Standing.LEAD for f in r.findings)
-        for r in records
-        if r.searched and not r.proven and not r.broken and r.score is not None and r.score.v is None
-    }
-    named = [f"{task_id} ({count})" for task_id, count in left.items() if count]
+    left = {r.task_id: sum(f.standing is Standing.LEAD for f in r.findings) for r in records if r.unproven}
+    named = [f"{task_id} ({count})" for task_id, count in left.items()]
     if not named:
         return ""
     shown = ", ".join(named[:5]) + (" …" if len(named) > 5 else "")

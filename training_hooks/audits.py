@@ -10,6 +10,7 @@ from typing import Any
 from ..envs.errors import ConfigError
 from ..envs.task import Task
 from ..verifiers.audit import Audit
+from ..verifiers.audit_record import UNPROVEN
 from ..verifiers.records import Decision
 from ..verifiers.rundir import RunDir
 
@@ -79,5 +80,5 @@ def facts_of(task: Task, record: Any, after: Mapping[str, Any] | None = None) ->
         eqs=record.score.eqs if record.score else None,
         decision=str(record.decision),
         firm=bool(record.score and record.score.decision_firm),
-        flags=tuple(record.flags),
+        flags=tuple(dict.fromkeys([*record.flags, *([UNPROVEN] if record.unproven else [])])),
     )

@@ -23,6 +23,7 @@ from ..envs.task_env import open_verifier
 from ..envs.vector import ThreadVectorEnv
 from ..repair.lock import Lock, hardened, load_lock
 from ..repair.wrapper import HardenedSuiteWrapper
+from ..verifiers.audit_record import UNPROVEN
 from ..verifiers.records import Decision
 from ..verifiers.wrapper import AuditWrapper, known_kinds
 from .audits import Facts, after_repair, facts_of, records_of
@@ -97,6 +98,7 @@ def load_tasks(
     flags: Iterable[str] = (),
     firm: bool = False,
     allow_hackable: bool = False,
+    drop_unproven: bool = False,
     **options: Any,
 ) -> TaskList:
     """Tasks of a source, filtered by their audit, with hardened suites swapped in.
@@ -109,15 +111,20 @@ def load_tasks(
     (``["!flaky", "!too_narrow"]``); firm, only tasks whose decision no undefined term could change.
     Whenever there is an audit, tasks that it does not cover and broken tasks (decision DROP by calibration) are dropped,
     and hackable tasks without a hardened suite are refused; ``allow_hackable=True`` lets those through.
+    drop_unproven: also drop tasks whose served suite pays programs of which none can be proven wrong, because too little of
+    the domain is known (flag `unproven`): they may be as weak as hackable ones.
     The result's `report` says what was dropped and why. Raises LockError when a lock belongs to another task or suite.
     """
     wanted = _decisions(decision)
-    if audit is None and (min_eqs is not None or wanted or tuple(flags) or firm):
-        raise ConfigError("min_eqs, decision, flags and firm need an audit.", mend="Give audit=<run folder>.")
+    if audit is None and (min_eqs is not None or wanted or tuple(flags) or firm or drop_unproven):
+        raise ConfigError(
+            "min_eqs, decision, flags, firm and drop_unproven need an audit.", mend="Give audit=<run folder>."
+        )
     tasks = raw.load_tasks(source, split=split, limit=limit, task_ids=task_ids, **options)
     records = records_of(audit) if audit is not None else {}
     lock = hardened if isinstance(hardened, Lock) or hardened is None else load_lock(hardened)
-    filters = _Filters(min_eqs, wanted, tuple(flags), firm, allow_hackable) if audit is not None else None
+    unwanted = [*flags, *(["!" + UNPROVEN] if drop_unproven else [])]
+    filters = _Filters(min_eqs, wanted, tuple(unwanted), firm, allow_hackable) if audit is not None else None
     return _choose([_hardened(task, lock) for task in tasks], records, after_repair(hardened), lock, filters)
 
 

@@ -10,6 +10,8 @@ from ..envs.record import Record
 from .eqs import Attempt, PoolPoint, Score
 from .records import Decision, Finding, Standing
 
+UNPROVEN = "unproven"
+
 
 @dataclass(frozen=True, kw_only=True)
 class GoldFinding(Record):
@@ -81,6 +83,16 @@ class AuditRecord(Record):
     @property
     def hackable(self) -> bool:
         return "hackable" in self.flags
+
+    @property
+    def unproven(self) -> bool:
+        """Whether the suite pays programs about which nothing can be said: a searched task with leads, none proven, V undefined.
+
+        Its EQS says little (1.00, not firm). Carried as the flag `unproven`, too.
+        """
+        if not self.searched or self.broken or self.score is None or self.score.v is not None:
+            return False
+        return not self.proven and any(f.standing is Standing.LEAD for f in self.findings)
 
     @property
     def decision(self) -> Decision:

@@ -21,7 +21,7 @@ from ..envs.version import __version__
 from . import eqs
 from .alternatives import HELD, Alternative, Alternatives
 from .audit_config import AuditConfig
-from .audit_record import AuditRecord, Examination
+from .audit_record import UNPROVEN, AuditRecord, Examination
 from .examine import examine
 from .llm.calls import CallStore
 from .llm.open import open_llm
@@ -241,7 +241,7 @@ def flags_of(exam: Examination, refused: int) -> Iterable[str]:
 
 
 def finish(record: AuditRecord) -> AuditRecord:
-    """The record with its score, recomputed from what it holds (`score` does just this, nothing is run)."""
+    """The record with its score and what follows from it, recomputed from what it holds (`score` does just this)."""
     k, n = record.pass_at_1 or (0, 0)
     scored = eqs.score(
         record.attempts,
@@ -251,4 +251,5 @@ def finish(record: AuditRecord) -> AuditRecord:
         broken=record.broken,
         seed=record.seed,
     )
-    return replace(record, score=scored)
+    made = replace(record, score=scored, flags=tuple(f for f in record.flags if f != UNPROVEN))
+    return replace(made, flags=(*made.flags, UNPROVEN)) if made.unproven else made

@@ -20,7 +20,8 @@ from acidtest.repair.wrapper import HardenedSuiteWrapper
 from acidtest.training_hooks.curate import REFUSED, load_tasks
 from acidtest.training_hooks.datasets import rows_of
 from acidtest.verifiers.audit_record import AuditRecord
-from acidtest.verifiers.eqs import Score
+from acidtest.verifiers.audit_task import finish
+from acidtest.verifiers.eqs import PoolPoint, Score
 from acidtest.verifiers.records import Candidate, Decision, Family, Finding, Standing
 from acidtest.verifiers.wrapper import AuditWrapper
 
@@ -235,3 +236,23 @@ def test_to_dataset_is_a_dataset_and_unknown_forms_are_named() -> None:
     assert made.column_names == ["prompt", "task_id"]
     with pytest.raises(ConfigError, match="trl-text"):
         at.to_dataset([], "csv")
+
+
+def test_tasks_with_nothing_but_unproven_leads_can_be_left_out() -> None:
+    tasks = toy()
+    lead = replace(finding(tasks["add_weak"]), standing=Standing.LEAD)
+    pool = (PoolPoint(s=1.0, q=1.0, accepted=True), PoolPoint(s=0.0, q=0.0, accepted=False))
+    known = replace(scored(0.9), v=1.0)
+    made = [
+        audited("toy/add_weak", (), (lead,), score=scored(1.0, firm=False), searched=40),
+        audited("toy/add_sound", (), (lead,), score=known, searched=40, pool=pool),
+        audited("toy/two_paths", (), (lead,), score=scored(1.0)),
+    ]
+    ids = [record.task_id for record in made]
+    assert [record.unproven for record in made] == [True, False, False]
+    assert len(load_tasks("toy", task_ids=ids, audit=made)) == 3, "served unless told otherwise"
+    kept = load_tasks("toy", task_ids=ids, audit=made, drop_unproven=True)
+    assert kept.report.dropped == {"toy/add_weak": "flag unproven"}
+    assert [r.task_id for r in made if "unproven" in finish(r).flags] == ["toy/add_weak"]
+    with pytest.raises(ConfigError, match="drop_unproven"):
+        load_tasks("toy", drop_unproven=True)
