@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Protocol
 
+from ..envs import pyast
 from ..envs.defence import STRICT, Defence
 from ..envs.patch import Patch
 from ..envs.record import digest_of
@@ -180,7 +181,7 @@ def added_run(verdict: Verdict) -> AddedRun:
 def reversed_tests(text: str) -> str:
     """The same file with its top-level test functions in reverse order; what stands between them stays in place."""
     try:
-        tree = ast.parse(text)
+        tree = pyast.parse(text)
     except (SyntaxError, ValueError):
         return text
     spans = [

@@ -6,9 +6,10 @@ counted in the report; it decides nothing. Reading a log is heuristic: a log tha
 
 from __future__ import annotations
 
-import ast
 import re
 from enum import StrEnum
+
+from ..envs import pyast
 
 
 class Defect(StrEnum):
@@ -100,7 +101,7 @@ def failing_line(log: str, source: str) -> str:
 
 def _parses(source: str) -> bool:
     try:
-        ast.parse(source)
+        pyast.parse(source)
     except (SyntaxError, ValueError):
         return False
     return True

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import json
 
+from ..envs import pyast
 from .gates.trial import Observation
 
 MARK = "acidtest-observed"
@@ -148,7 +149,7 @@ def first_line(text: str) -> int:
     Raises SyntaxError for text that does not parse.
     """
     first = 0
-    for node in ast.parse(text).body:
+    for node in pyast.parse(text).body:
         docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
         if not docstring and not future:

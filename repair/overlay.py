@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..envs import pyast
 from ..envs.errors import ConfigError
 from ..envs.patch import Patch
 from ..envs.task import AddedTests, Suite
@@ -71,7 +72,7 @@ def _function_forms(added: AddedTests) -> tuple[str, list[str]]:
     asserts: list[str] = []
     for text in added.test_files.values():
         try:
-            tree = ast.parse(text)
+            tree = pyast.parse(text)
         except SyntaxError:
             return "", []
         for node in tree.body:

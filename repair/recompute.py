@@ -13,6 +13,7 @@ import json
 import secrets
 from dataclasses import dataclass, replace
 
+from ..envs import pyast
 from ..envs.patch import Patch
 from ..envs.task import AddedTests
 from .gates.trial import Bench
@@ -45,7 +46,7 @@ class Comparison:
 def comparisons(text: str) -> list[Comparison]:
     """All comparisons with a literal on exactly one side, in source order."""
     try:
-        tree = ast.parse(text)
+        tree = pyast.parse(text)
     except (SyntaxError, ValueError):
         return []
     found = []

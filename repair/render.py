@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from ..envs import pyast
 from ..envs.task import AddedTests, Task
 from ..verifiers.records import Witness, WitnessKind
 
@@ -79,7 +80,7 @@ class Plain:
 def literal(text: str) -> Plain | None:
     """The plain value that `text` writes (numbers, strings, containers, inf and nan), or None when it is none."""
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        tree = pyast.expression(text.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -102,7 +103,7 @@ def _plain_call(node: ast.Call) -> bool:
 
 def _is_expression(text: str) -> bool:
     try:
-        ast.parse(text.strip(), mode="eval")
+        pyast.expression(text.strip())
     except (SyntaxError, ValueError, RecursionError):
         return False
     return True

@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..envs import pyast
+
 SPOKEN = re.compile(
     r"\b(ties?|tied|first|last|multiple|several|in case of|same (length|number|sum|value|count|size)|equal|more than one"
     r"|smallest index|original order|order of|appear)\b",
@@ -36,7 +38,7 @@ def speaks_of_ties(text: str) -> bool:
 def tie_twins(source: str, *, limit: int = 12) -> list[str]:
     """Programs that differ from `source` only in what they take among equals (at most `limit`)."""
     try:
-        tree = ast.parse(source)
+        tree = pyast.parse(source)
     except (SyntaxError, ValueError):
         return []
     twins: list[str] = []

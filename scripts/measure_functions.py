@@ -25,6 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..envs import pyast
 from ..envs.load import load_tasks
 from ..envs.sandboxes import open_backend
 from ..envs.task import Task
@@ -159,9 +160,9 @@ def _programs(task: Task, domain: Row) -> tuple[Any, Any]:
 
 
 def _arguments(call: str) -> tuple[Any, ...]:
-    node = ast.parse(call, mode="eval").body
+    node = pyast.expression(call).body
     assert isinstance(node, ast.Call)
-    return tuple(ast.literal_eval(argument) for argument in node.args)
+    return tuple(pyast.literal(argument) for argument in node.args)
 
 
 def _inside(contract: Any, args: tuple[Any, ...]) -> bool:
@@ -176,7 +177,7 @@ def _agrees(solution: Any, witness: Row, unordered: bool) -> bool:
         value = encode(solution(*copy.deepcopy(_arguments(witness["call"]))))
     except Exception:
         return False
-    return same(encode(ast.literal_eval(witness["expected"])), value, unordered)
+    return same(encode(pyast.literal(witness["expected"])), value, unordered)
 
 
 def summary(rows: Sequence[Row], wall: float) -> Row:

@@ -42,6 +42,38 @@ def test_imports_run_downward_only(path: Path) -> None:
     assert not upward, f"{path.relative_to(ROOT)} (floor {floor}) imports {sorted(upward)}"
 
 
+PARSE_ALONE = {"envs/pyast.py", "envs/inside/acid_plain.py", "verifiers/search_worker.py"}
+"""`pyast` itself, and files that run alone in a process inside a sandbox."""
+
+
+def direct_parses(text: str) -> list[int]:
+    """Lines that take `ast.parse` or `ast.literal_eval` from the standard library, by attribute or by import."""
+    names = {"parse", "literal_eval"}
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and node.attr in names:
+            if isinstance(node.value, ast.Name) and node.value.id == "ast":
+                found.append(node.lineno)
+        elif isinstance(node, ast.ImportFrom) and node.module == "ast":
+            found += [node.lineno for alias in node.names if alias.name in names]
+        elif isinstance(node, ast.Import):
+            found += [node.lineno for alias in node.names if alias.name == "ast" and alias.asname]
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_source_is_parsed_by_pyast(path: Path) -> None:
+    """The standard library's own parsing fails now and then where threads parse side by side (envs/pyast.py says why)."""
+    if str(path.relative_to(ROOT)) not in PARSE_ALONE:
+        assert direct_parses(path.read_text()) == []
+
+
+def test_direct_parses_are_seen() -> None:
+    assert direct_parses("import ast\nast.parse('x')\nast.literal_eval('1')\n") == [2, 3]
+    assert direct_parses("from ast import walk, parse\nimport ast as a\n") == [1, 2]
+    assert direct_parses("from acidtest.envs import pyast\npyast.parse('x')\n") == []
+
+
 def test_verifiers_has_no_init() -> None:
     """With one, `python -m pytest` from the root would shadow Prime Intellect's `verifiers`, which our hook imports."""
     assert not (ROOT / "verifiers" / "__init__.py").exists()

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ..envs import pyast
 from ..envs.errors import SandboxError, TaskError
 from ..envs.protocols import Exec, ExecResult, Limits, Sandbox, SandboxBackend, SandboxSpec, Write
 from ..envs.sandboxes import open_backend
@@ -326,10 +327,9 @@ def _json(line: bytes) -> Any:
 
 def is_literal(text: str) -> bool:
     """Whether an argument tuple's text can be read back by `ast.literal_eval`."""
-    import ast
 
     try:
-        ast.literal_eval(text)
+        pyast.literal(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return False
     return True

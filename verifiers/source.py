@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ..envs import pyast
 from ..envs.diff_policy import bad_path, touched
 from ..envs.patch import Patch
 from ..envs.protect import why_protected
@@ -173,7 +174,7 @@ def tests_shown(task: Task, sees: str) -> str:
 def _docstrings(path: str, text: str, spots: list[int]) -> str:
     """Docstrings of the functions and classes that the gold patch touches."""
     try:
-        tree = ast.parse(text)
+        tree = pyast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return ""
     found = []

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..envs import pyast
 from ..envs.defence import STRICT
 from ..envs.patch import Patch
 from ..envs.record import Record, digest_of
@@ -216,7 +217,7 @@ def witness_suite(task: Task, draft: Draft, repeat: int = 0) -> Suite:
 
 def draft_of_test(test: str) -> Draft:
     """A draft from the source of a test that we rendered ourselves."""
-    tree = ast.parse(test)
+    tree = pyast.parse(test)
     names = [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("test")]
     draft = Draft(test=test)
     return replace(draft, ids=tuple(f"{draft.path}::{name}" for name in names))
@@ -231,7 +232,7 @@ def draft_of(reply: Reply) -> Draft:
         return Draft(problem="the writer found no test")
     test = test if test.endswith("\n") else test + "\n"
     try:
-        tree = ast.parse(test)
+        tree = pyast.parse(test)
     except (SyntaxError, ValueError, RecursionError) as error:
         return Draft(test=test, citation=citation, problem=f"does not parse: {error}")
     names = [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("test")]

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+from .. import pyast
 from ..edits import parse_quietly
 from ..patch import Patch
 from ..task import Suite, Task
@@ -63,7 +64,7 @@ def stub_of(code: str, entry_point: str, docstring: str) -> str:
         if isinstance(node, ast.FunctionDef) and node.name == entry_point:
             body: list[ast.stmt] = [
                 ast.Expr(ast.Constant(docstring)),
-                *ast.parse("raise NotImplementedError").body,
+                *pyast.parse("raise NotImplementedError").body,
             ]
             node.body = body
             keep.append(node)

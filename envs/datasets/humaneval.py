@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Any
 
+from .. import pyast
 from ..errors import ConfigError
 from ..task import Task
 from ._functions import function_task, raising_stub
@@ -54,7 +55,7 @@ def _test_file(row: dict[str, Any], name: str) -> str:
     """The trusted test file. Helpers of the prompt that `check` uses are copied into it, not imported."""
     body = re.sub(r"METADATA\s*=\s*\{.*?\}\n", "", row["test"], flags=re.S).strip("\n")
     helpers, imports = [], []
-    for node in ast.parse(raising_stub(row["prompt"])).body:
+    for node in pyast.parse(raising_stub(row["prompt"])).body:
         if isinstance(node, ast.FunctionDef) and node.name != name and node.name in body:
             helpers.append(ast.unparse(node))
         elif isinstance(node, ast.Import | ast.ImportFrom):

@@ -7,12 +7,12 @@ Metadata: as for `swe-bench`.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .. import pyast
 from ..errors import ConfigError
 from ..task import Task
 from . import swe_bench
@@ -68,7 +68,7 @@ def _listed(value: Any) -> Any:
     """A Python-literal list as a list; anything else as it is (the reader of the row judges it)."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            return list(ast.literal_eval(value))
+            return list(pyast.literal(value))
         except (ValueError, SyntaxError):
             return value
     return value

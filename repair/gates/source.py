@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from ...envs import pyast
 from ..records import Check
 from .trial import Trial, failed, passed
 
@@ -104,7 +105,7 @@ def patch_paths(diff: str) -> set[str]:
 def _trees(trial: Trial) -> Iterator[tuple[str, ast.Module]]:
     for path, text in trial.added.test_files.items():
         try:
-            yield path, ast.parse(text)
+            yield path, pyast.parse(text)
         except (SyntaxError, ValueError):
             continue  # the gate "collects" says so, with the error of the real run
 

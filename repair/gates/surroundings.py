@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from ...envs import pyast
 from ...envs.task import Task
 from ..records import Check
 from .source import patch_paths
@@ -37,7 +38,7 @@ def leaves_the_source_alone(trial: Trial) -> Check:
     known = trial.bench.existing_tests()
     for path, text in trial.added.test_files.items():
         try:
-            tree = ast.parse(text)
+            tree = pyast.parse(text)
         except (SyntaxError, ValueError):
             continue  # "collects" names it
         for line, target in patches(tree, source_roots(trial.task)):

@@ -12,6 +12,8 @@ import io
 import secrets
 import tokenize
 
+from ...envs import pyast
+
 
 def new_fence(*texts: str) -> str:
     """A delimiter of 16 hex digits that occurs in none of the texts."""
@@ -29,7 +31,7 @@ def fenced(text: str, fence: str, name: str) -> str:
 def without_words(source: str) -> str | None:
     """Python code without comments and docstrings, lines kept in place; None when it does not parse."""
     try:
-        tree = ast.parse(source)
+        tree = pyast.parse(source)
         tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
     except (SyntaxError, ValueError, tokenize.TokenError, RecursionError):
         return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ...envs import pyast
 from ...envs.edits import parse_quietly
 from ...envs.errors import PatchError, TaskError
 from ...envs.patch import Patch
@@ -136,6 +137,6 @@ def _visible_calls(tree: ast.Module, names: set[str]) -> Iterator[VisibleCall]:
 def literal(node: ast.expr) -> tuple[bool, Any]:
     """(True, value) for a literal, simple arithmetic on numbers included."""
     try:
-        return True, ast.literal_eval(node)
+        return True, pyast.literal(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return False, None

@@ -15,6 +15,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from ...envs import pyast
 from ...envs.task import Task
 from ..mutation.functions import FunctionView
 from ..search import Recorded
@@ -78,7 +79,7 @@ class Domain:
     @classmethod
     def of(cls, task: Task, view: FunctionView, recorded: Recorded) -> Domain | None:
         """None when no visible call has literal positional arguments: then nothing is known."""
-        calls = [ast.literal_eval(text) for text, _ in recorded.calls]
+        calls = [pyast.literal(text) for text, _ in recorded.calls]
         text = task_text(task, view)
         examples = examples_in([text], view.entry_point)
         arity = Counter(len(call) for call in calls).most_common(1)[0][0] if calls else 0
@@ -102,7 +103,7 @@ class Domain:
         named = frozenset("".join(map(_text_of, ast.walk(view.tree))))
         for shape in domain.shapes:
             _widen(shape, named)
-        for args, result in [*((ast.literal_eval(t), r) for t, r in recorded.calls)]:
+        for args, result in [*((pyast.literal(t), r) for t, r in recorded.calls)]:
             domain.patterns.setdefault(_patterns(args), set()).add(repr(result))
         return domain
 
@@ -339,7 +340,7 @@ def _calls_in(view: FunctionView) -> Iterator[list[ast.AST]]:
     A variable that was assigned an expression with such a call counts as the result.
     """
     for text in view.tests.values():
-        tree = ast.parse(text)
+        tree = pyast.parse(text)
         names = view.names(tree)
         kept = _assigned(tree, names)
         for check in (node for node in ast.walk(tree) if isinstance(node, ast.Assert)):

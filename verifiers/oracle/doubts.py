@@ -11,6 +11,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+from ...envs import pyast
+
 
 def other_readings(source: str, entry: str) -> list[str]:
     """Gold with every unparenthesised ``a and b or c`` read as ``a and (b or c)``, all at once and one by one.
@@ -18,7 +20,7 @@ def other_readings(source: str, entry: str) -> list[str]:
     Where such a reading also passes the visible tests, inputs on which it differs from gold are in doubt.
     """
     try:
-        tree = ast.parse(source)
+        tree = pyast.parse(source)
     except SyntaxError:
         return []
     spots = list(_mixed(tree, source))

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ...envs import pyast
+
 ARROW = re.compile(
     r"^\s*(?:==>|=>|==|=|-+>|➞|➡|→|⇒|returns?\b|should\s+return\b|should\s+be\b|is\b|#\s*(?:=>|->|returns?)?)\s*(.+)$"
 )
@@ -71,10 +73,10 @@ def _call_end(text: str, start: int) -> int | None:
 
 def _args(call: str) -> tuple[Any, ...] | None:
     try:
-        node = ast.parse(" ".join(call.split("\n")).strip(), mode="eval").body
+        node = pyast.expression(" ".join(call.split("\n")).strip()).body
         if not isinstance(node, ast.Call) or node.keywords:
             return None
-        return tuple(ast.literal_eval(arg) for arg in node.args)
+        return tuple(pyast.literal(arg) for arg in node.args)
     except (SyntaxError, ValueError, TypeError, MemoryError):
         return None
 
@@ -107,14 +109,14 @@ def _value(text: str) -> tuple[bool, Any]:
         options.append(text.rpartition(" = ")[2])
     for candidate in options:
         try:
-            return True, ast.literal_eval(candidate.strip())
+            return True, pyast.literal(candidate.strip())
         except (SyntaxError, ValueError, TypeError, MemoryError):
             continue
     words = text.split(" ")[:20]
     for end in range(len(words) - 1, 0, -1):
         if words[end][:1].isalpha():
             try:
-                return True, ast.literal_eval(" ".join(words[:end]).rstrip(".;,"))
+                return True, pyast.literal(" ".join(words[:end]).rstrip(".;,"))
             except (SyntaxError, ValueError, TypeError, MemoryError):
                 continue
     return False, None

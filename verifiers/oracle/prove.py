@@ -7,7 +7,6 @@ paid program without any difference is a LEAD. A false accusation costs more tha
 
 from __future__ import annotations
 
-import ast
 import json
 import random
 from collections.abc import Iterable, Sequence
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...envs import pyast
 from ...envs.protocols import SandboxBackend
 from ...envs.task import Task
 from ..eqs import PoolPoint
@@ -349,7 +349,7 @@ def _plain_json(args: tuple[Any, ...]) -> str:
         text = json.dumps(list(args))
     except (TypeError, ValueError):
         return ""
-    return text if json.loads(text) == list(args) and ast.literal_eval(repr(args)) == args else ""
+    return text if json.loads(text) == list(args) and pyast.literal(repr(args)) == args else ""
 
 
 def prove(

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ...envs import pyast
 from ...envs.errors import PatchError
 from ...envs.patch import Patch
 from ...envs.protocols import (
@@ -233,7 +234,7 @@ def changed_functions(task: Task, tree: SourceTree) -> dict[str, list[str]]:
             continue
         lines = part.touched_lines(None if part.created else tree.read(part.path))
         try:
-            module = ast.parse(after[part.path])
+            module = pyast.parse(after[part.path])
         except SyntaxError:
             continue
         names = [

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from ...envs import pyast
+
 SEEDS = 6
 
 SCRIPT = '''\
@@ -62,14 +64,14 @@ def reseeded(tests: Mapping[str, str]) -> list[tuple[int, dict[str, str]]]:
     found: list[tuple[int, dict[str, str]]] = []
     for step in range(1, SEEDS + 1):
         changed = {path: _moved(text, step) for path, text in tests.items()}
-        if changed == {path: ast.unparse(ast.parse(text)) for path, text in tests.items()}:
+        if changed == {path: ast.unparse(pyast.parse(text)) for path, text in tests.items()}:
             return []
         found.append((step, changed))
     return found
 
 
 def _moved(text: str, step: int) -> str:
-    return ast.unparse(_Move(step).visit(ast.parse(text)))
+    return ast.unparse(_Move(step).visit(pyast.parse(text)))
 
 
 class _Move(ast.NodeTransformer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from ...envs import pyast
 from .ground import Ground
 
 
@@ -16,7 +17,7 @@ def visible_cases(ground: Ground) -> list[tuple[list[Any], Any]]:
     names = {str(ground.task.metadata.get("entry_point", "")), "candidate"}
     cases: list[tuple[list[Any], Any]] = []
     for text in ground.test_texts.values():
-        asserts = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Assert)]
+        asserts = [node for node in ast.walk(pyast.parse(text)) if isinstance(node, ast.Assert)]
         for node in sorted(asserts, key=lambda n: n.lineno):
             case = _case(node.test, names)
             if case is not None:
@@ -38,6 +39,6 @@ def _case(test: ast.expr, names: set[str]) -> tuple[list[Any], Any] | None:
     if call.keywords:
         return None
     try:
-        return [ast.literal_eval(a) for a in call.args], ast.literal_eval(right)
+        return [pyast.literal(a) for a in call.args], pyast.literal(right)
     except ValueError:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from ...envs import pyast
 from .ground import Ground
 
 _UNITTEST = re.compile(r"^([\w.]+)\.(\w+)$")
@@ -156,8 +157,8 @@ def gold_in_memory(ground: Ground) -> str:
     """
     changes = []
     for path in ground.changed_modules:
-        known = {ast.unparse(node) for node in ast.parse(ground.side(path)).body}
-        changed = [node for node in ast.parse(ground.gold[path]).body if ast.unparse(node) not in known]
+        known = {ast.unparse(node) for node in pyast.parse(ground.side(path)).body}
+        changed = [node for node in pyast.parse(ground.gold[path]).body if ast.unparse(node) not in known]
         source = ast.unparse(ast.Module(body=changed, type_ignores=[]))
         changes.append((ground.import_name_of(path), source, list(ground.targets_of(path))))
     return f"""

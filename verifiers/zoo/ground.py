@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ...envs import pyast
 from ...envs.errors import PatchError, TaskError
 from ...envs.patch import Patch, file_diff
 from ...envs.protocols import Sandbox, SandboxBackend, SandboxSpec
@@ -203,5 +204,5 @@ def _functions(text: str) -> dict[str, str]:
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 found[prefix + node.name] = ast.unparse(node)
 
-    visit(ast.parse(text).body, "")
+    visit(pyast.parse(text).body, "")
     return found
