@@ -337,11 +337,15 @@ def is_literal(text: str) -> bool:
 
 @cache
 def worker_source() -> str:
-    """The worker with `oracle/equality.py` pasted in place of its import: one standard-library script."""
-    worker = (HERE / "search_worker.py").read_text(encoding="utf-8")
-    equality = (HERE / "oracle" / "equality.py").read_text(encoding="utf-8")
-    worker = worker.replace("from __future__ import annotations\n", "", 1)
-    worker, replaced = re.subn(r"from \.oracle\.equality import [^\n]*\n", "", worker)
-    if replaced != 1:
-        raise AssertionError("search_worker.py no longer imports oracle/equality.py in one line")
-    return "from __future__ import annotations\n" + equality + "\n" + worker
+    """The worker with the files it imports pasted in front of it: one standard-library script."""
+    files = (HERE / "oracle" / "equality.py", HERE / "search_suite.py", HERE / "search_worker.py")
+    parts = []
+    for file in files:
+        text = file.read_text(encoding="utf-8").replace("from __future__ import annotations\n", "", 1)
+        parts.append(re.sub(r"^from \.[\w.]+ import [^\n(]*\n", "", text, flags=re.M))
+    source = "from __future__ import annotations\n" + "\n".join(parts)
+    if re.search(r"^from \.", source, re.M):
+        raise AssertionError(
+            "the search worker imports a file of ours that is not pasted into it in one line"
+        )
+    return source

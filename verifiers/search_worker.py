@@ -1,7 +1,7 @@
 """The script that runs many programs inside one sandbox: a fork each, limits on CPU and wall time, bounded output.
 
-Self-contained (standard library only); `search.py` pastes `oracle/equality.py` in front of it, writes it into the
-sandbox's scratch folder and runs it with one JSON job. It prints one JSON line per program. What it says only
+Self-contained (standard library only); `search.py` pastes `oracle/equality.py` and `search_suite.py` in front of it,
+writes it into the sandbox's scratch folder and runs it with one JSON job. It prints one JSON line per program. What it says only
 *steers the search*: nothing here is trusted, every acceptance that is counted is verified elsewhere.
 """
 
@@ -13,160 +13,20 @@ import gc
 import json
 import os
 import pickle
-import random
 import resource
 import selectors
 import signal
 import sys
 import time
-import types
 from typing import Any
 
-from .oracle.equality import TooBig, encode, same
+from .oracle.equality import encode, same
+from .search_suite import Limit, OutOfTime, Suite, call_once, load, visible
 
 MAX_MESSAGE = 4_000_000
 
 
-class OutOfTime(BaseException):
-    """Raised by the CPU timer inside a program's call."""
-
-
-class Stopped(BaseException):
-    """Raised after the first failed assert of a slow suite."""
-
-
-def _on_timer(signum: int, frame: Any) -> None:
-    raise OutOfTime
-
-
-class _Limit:
-    """A CPU-time limit (and a much longer wall limit for sleepers) around a block."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def __enter__(self) -> None:
-        signal.signal(signal.SIGPROF, _on_timer)
-        signal.signal(signal.SIGALRM, _on_timer)
-        signal.setitimer(signal.ITIMER_PROF, self.seconds)
-        signal.setitimer(signal.ITIMER_REAL, 20 * self.seconds + 1)
-
-    def __exit__(self, *exc: Any) -> None:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-class _Sites(ast.NodeTransformer):
-    """Every assert becomes a site of its own: it reports whether it passed, and the test goes on."""
-
-    def __init__(self, start: int) -> None:
-        self.next = start
-
-    def visit_Assert(self, node: ast.Assert) -> Any:
-        number = self.next
-        self.next += 1
-
-        def call(passed: bool) -> ast.stmt:
-            arguments: list[ast.expr] = [ast.Constant(number), ast.Constant(passed)]
-            return ast.Expr(ast.Call(ast.Name("__site__", ast.Load()), arguments, []))
-
-        handler = ast.ExceptHandler(ast.Name("__Exception__", ast.Load()), None, [call(False)])
-        new = ast.Try([node], [handler], [call(True)], [])
-        return ast.fix_missing_locations(ast.copy_location(new, node))
-
-
-class _Suite:
-    """The visible tests, compiled once."""
-
-    def __init__(self, job: dict[str, Any]) -> None:
-        self.module = str(job["module"])
-        self.entry = str(job["entry_point"])
-        self.codes: list[Any] = []
-        start = 0
-        for path, text in sorted(job["tests"].items()):
-            sites = _Sites(start)
-            tree = sites.visit(ast.parse(text))
-            start = sites.next
-            self.codes.append((path, compile(tree, path, "exec")))
-        self.sites = start
-        self.fail_fast = bool(job.get("fail_fast"))
-
-    def run(self, solution: types.ModuleType) -> tuple[dict[int, bool], bool]:
-        """(site -> passed, everything ran to its end without an error outside the sites)."""
-        seen: dict[int, bool] = {}
-
-        def site(number: int, passed: bool) -> None:
-            seen[number] = passed and seen.get(number, True)
-            if self.fail_fast and not passed:
-                raise Stopped
-
-        clean = True
-        sys.modules[self.module] = solution
-        for path, code in self.codes:
-            name = os.path.basename(path).rsplit(".", 1)[0]
-            module = types.ModuleType(name)
-            module.__dict__.update(__site__=site, __Exception__=Exception, __file__=path)
-            sys.modules[name] = module
-            try:
-                exec(code, module.__dict__)
-                for key, value in list(module.__dict__.items()):
-                    own = isinstance(value, types.FunctionType) and value.__globals__ is module.__dict__
-                    if key.startswith("test") and own and value.__code__.co_argcount == 0:
-                        value()
-            except OutOfTime:
-                raise
-            except Stopped:
-                return seen, False
-            except BaseException:
-                clean = False
-        return seen, clean
-
-
-def _load(job: dict[str, Any], source: str) -> types.ModuleType:
-    module = types.ModuleType(str(job["module"]))
-    module.__dict__["__file__"] = "solution.py"
-    exec(compile(source, "solution.py", "exec"), module.__dict__)
-    return module
-
-
-def _visible(job: dict[str, Any], suite: _Suite, source: str, limit: float) -> dict[str, Any]:
-    """Pass vector of one program, and the loaded module for what follows."""
-    started = time.process_time()
-    result: dict[str, Any] = {"sites": {}, "clean": False, "error": ""}
-    try:
-        with _Limit(limit):
-            module = _load(job, source)
-            result["module"] = module
-            result["sites"], result["clean"] = suite.run(module)
-    except OutOfTime:
-        result["error"] = "out of time"
-    except BaseException as error:
-        result["error"] = type(error).__name__
-    result["seconds"] = time.process_time() - started
-    return result
-
-
-def call_once(function: Any, packed: bytes, limit: float) -> tuple[str, Any, str]:
-    """(kind, encoded result or exception name, arguments afterwards); kind is v, e (exception) or t (out of time)."""
-    args = pickle.loads(packed)
-    random.seed(0)
-    try:
-        with _Limit(limit):
-            value = encode(function(*args))
-    except OutOfTime:
-        return "t", None, ""
-    except TooBig as error:
-        return "e", f"TooBig: {error}", ""
-    except BaseException as error:
-        return "e", type(error).__name__, ""
-    try:
-        after = repr(args)
-    except Exception as error:
-        after = type(error).__name__
-    return "v", value, after if len(after) < 5000 else str(hash(after))
-
-
-def _record(job: dict[str, Any], suite: _Suite) -> dict[str, Any]:
+def _record(job: dict[str, Any], suite: Suite) -> dict[str, Any]:
     """Gold under the visible tests: its pass vector, CPU seconds, and every distinct positional call with its result."""
     calls: dict[str, Any] = {}
     entry = suite.entry
@@ -191,8 +51,8 @@ def _record(job: dict[str, Any], suite: _Suite) -> dict[str, Any]:
     found: dict[str, Any] = {"sites": {}, "clean": False, "error": "", "seconds": 0.0}
     started = time.process_time()
     try:
-        with _Limit(float(job["record_limit"])):
-            module = _load(job, job["gold"])
+        with Limit(float(job["record_limit"])):
+            module = load(job, job["gold"])
             module.__dict__[entry] = spy(getattr(module, entry))
             found["sites"], found["clean"] = suite.run(module)
     except OutOfTime:
@@ -207,7 +67,7 @@ def _record(job: dict[str, Any], suite: _Suite) -> dict[str, Any]:
 
 def _gold(job: dict[str, Any], packed: list[bytes]) -> dict[str, Any]:
     """Gold on every oracle input: kind, result, arguments afterwards, CPU seconds."""
-    function = getattr(_load(job, job["gold"]), str(job["entry_point"]))
+    function = getattr(load(job, job["gold"]), str(job["entry_point"]))
     rows: list[Any] = []
     began = time.process_time()
     for item in packed:
@@ -248,7 +108,7 @@ def _oracle(job: dict[str, Any], function: Any, packed: list[bytes], survivor: b
     return {"codes": "".join(codes), "behaviour": behaviour, "details": details}
 
 
-def _child(job: dict[str, Any], suite: _Suite, packed: list[bytes], source: str, pipe: int) -> None:
+def _child(job: dict[str, Any], suite: Suite, packed: list[bytes], source: str, pipe: int) -> None:
     """Runs in the fork: visible tests, then oracle inputs; one JSON line after each."""
     os.setpgid(0, 0)
     cpu = max(1, int(job["visible_limit"] + job["oracle_limit"] + 1.5))
@@ -259,7 +119,7 @@ def _child(job: dict[str, Any], suite: _Suite, packed: list[bytes], source: str,
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
-    found = _visible(job, suite, source, float(job["visible_limit"]))
+    found = visible(job, suite, source, float(job["visible_limit"]))
     module = found.pop("module", None)
     passed = sorted(int(k) for k, ok in found.pop("sites").items() if ok)
     found["passed"] = passed
@@ -286,8 +146,8 @@ def _confirm(job: dict[str, Any], program: int, calls: list[str], limit: float) 
         resource.setrlimit(resource.RLIMIT_AS, (int(job["memory"]), int(job["memory"])))
     got: tuple[str, Any, str] = ("e", "no call", "")
     try:
-        with _Limit(limit):
-            function = getattr(_load(job, job["programs"][program]), str(job["entry_point"]))
+        with Limit(limit):
+            function = getattr(load(job, job["programs"][program]), str(job["entry_point"]))
     except BaseException as error:
         return ["e", type(error).__name__]
     for text in calls:
@@ -321,7 +181,7 @@ class _Running:
             return 0.0
 
 
-def _spawn(job: dict[str, Any], suite: _Suite, packed: list[bytes], number: int) -> _Running:
+def _spawn(job: dict[str, Any], suite: Suite, packed: list[bytes], number: int) -> _Running:
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -334,7 +194,7 @@ def _spawn(job: dict[str, Any], suite: _Suite, packed: list[bytes], number: int)
     return _Running(number, pid, ours)
 
 
-def _programs(job: dict[str, Any], suite: _Suite, packed: list[bytes]) -> None:
+def _programs(job: dict[str, Any], suite: Suite, packed: list[bytes]) -> None:
     """Run every program, `jobs` at a time, and print one line for each as it ends."""
     waiting = list(range(len(job["programs"])))[::-1]
     selector = selectors.DefaultSelector()
@@ -395,7 +255,7 @@ def main(path: str) -> None:
     gc.collect()
     gc.freeze()
     if job["mode"] == "record":
-        print(json.dumps(_in_fork(lambda: _record(job, _Suite(job)))))
+        print(json.dumps(_in_fork(lambda: _record(job, Suite(job)))))
     elif job["mode"] == "confirm":
         for number, (program, calls, limit) in enumerate(job["cases"]):
             found = _in_fork(lambda p=program, c=calls, s=limit: _confirm(job, p, c, s)) or ["t", None]
@@ -403,7 +263,7 @@ def main(path: str) -> None:
     elif job["mode"] == "gold":
         print(json.dumps(_in_fork(lambda: _gold(job, packed))))
     else:
-        _programs(job, _Suite(job), packed)
+        _programs(job, Suite(job), packed)
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     print(json.dumps({"cpu": sum(one.ru_utime + one.ru_stime for one in used)}))
 

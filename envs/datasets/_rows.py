@@ -1,4 +1,4 @@
-"""Reading rows of local files, and fields of rows, with errors that name file, row and field."""
+"""Reading rows of local files and of the hub, and fields of rows, with errors that name file, row and field."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from .. import pyast
 from ..errors import ConfigError, TaskError
 
 Row = Mapping[str, Any]
@@ -28,6 +29,29 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if line.strip():
             where = f"{path.name}: line {number}"
             yield where, _object(where, _parse(where, line))
+
+
+def rows_of(source: str, hubs: Mapping[str, str], split: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(where, row) of a local file, or else of the hub's data set that a name stands for (`hubs`: name -> hub id).
+
+    Raises ConfigError where the hub does not give it.
+    """
+    return read_rows(Path(source)) if Path(source).is_file() else _hub_rows(source, hubs, split)
+
+
+def _hub_rows(name: str, hubs: Mapping[str, str], split: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    from datasets import load_dataset
+
+    hub = hubs.get(name.replace("_", "-"), name)
+    try:
+        rows = load_dataset(hub, split=split)
+    except Exception as error:  # the hub client raises a dozen unrelated types
+        text = f"Data set {hub!r} could not be loaded from the hub ({type(error).__name__}: {error})."
+        raise ConfigError(
+            text.replace("\n", " "), mend=f"Give a local parquet or JSONL file: {name}:PATH."
+        ) from error
+    for number, row in enumerate(rows):
+        yield f"{hub}: row {number}", dict(row)
 
 
 def _json_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -63,6 +87,31 @@ def need(row: Row, field: str, where: str, kind: type | tuple[type, ...] = str) 
         raise TaskError(
             f"{where}: field {field!r} is {type(value).__name__}, not {wanted}.", mend="Mend the row."
         )
+    return value
+
+
+def json_object(row: Row, field: str, where: str) -> dict[str, Any]:
+    """The value of a field that is an object or the JSON of one."""
+    value = need(row, field, where, (str, dict))
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise TaskError(
+                f"{where}: field {field!r} is not JSON ({error}).", mend="Mend the row."
+            ) from error
+    if not isinstance(value, dict):
+        raise TaskError(f"{where}: field {field!r} is no JSON object.", mend="Mend the row.")
+    return value
+
+
+def literal_list(value: Any) -> Any:
+    """A list written as a Python literal, as a list; anything else as it is (the reader of the row judges it)."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            return list(pyast.literal(value))
+        except (ValueError, SyntaxError):
+            return value
     return value
 
 

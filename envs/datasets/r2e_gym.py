@@ -20,7 +20,6 @@ rows bring is replaced by pytest, which runs the same unittest classes.
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -28,10 +27,10 @@ from typing import Any
 
 from .. import r2e_rule
 from ..edits import parse_quietly
-from ..errors import ConfigError, TaskError
+from ..errors import TaskError
 from ..patch import file_diff
 from ..task import Suite, Task
-from ._rows import Row, need, read_rows
+from ._rows import Row, json_object, need, rows_of
 
 NAMES = ("r2e-gym", "r2e-gym-subset", "r2e-gym-lite", "r2e-gym-full")
 HUB = {
@@ -67,8 +66,7 @@ def claims(path: Path, columns: frozenset[str]) -> int:
 
 def load(source: str = "r2e-gym", split: str | None = None) -> Iterator[Task]:
     """Yield the tasks of a hub name (NAMES) or of a local file. Raises TaskError naming row, field and mend."""
-    rows = read_rows(Path(source)) if Path(source).is_file() else _hub_rows(source, split)
-    for where, row in rows:
+    for where, row in rows_of(source, HUB, split or "train"):
         yield task_of(row, where)
 
 
@@ -77,7 +75,7 @@ def task_of(row: Row, where: str) -> Task:
     repo, commit = need(row, "repo_name", where), need(row, "commit_hash", where)
     where = f"{where} ({repo} {commit[:12]})"
     expected = r2e_rule.read_expected(need(row, "expected_output_json", where), where)
-    execution = _decoded(row, "execution_result_content", where)
+    execution = json_object(row, "execution_result_content", where)
     files = _test_files(execution, where)
     ids = resolve_ids(expected, files)
     passing = [key for key, status in expected.items() if status == "PASSED"]
@@ -102,7 +100,7 @@ def task_of(row: Row, where: str) -> Task:
             fail_to_pass=_flat(ids, fixed),
             pass_to_pass=_flat(ids, [key for key in passing if key not in set(fixed)]),
         ),
-        gold_patch=_gold(_decoded(row, "parsed_commit_content", where), where),
+        gold_patch=_gold(json_object(row, "parsed_commit_content", where), where),
         protected_paths=PROTECTED,
         timeout_s=TIMEOUT_S,
         base_commit=f"{commit}^",
@@ -225,34 +223,5 @@ def _test_files(execution: Mapping[str, Any], where: str) -> dict[str, str]:
     return {PurePosixPath(str(name)).name: str(code) for name, code in zip(names, codes, strict=True)}
 
 
-def _decoded(row: Row, field: str, where: str) -> dict[str, Any]:
-    value = need(row, field, where, (str, dict))
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError as error:
-            raise TaskError(
-                f"{where}: field {field!r} is not JSON ({error}).", mend="Mend the row."
-            ) from error
-    if not isinstance(value, dict):
-        raise TaskError(f"{where}: field {field!r} is no JSON object.", mend="Mend the row.")
-    return value
-
-
 def _flat(ids: Mapping[str, tuple[str, ...]], keys: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(i for key in keys for i in ids[key]))
-
-
-def _hub_rows(name: str, split: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    from datasets import load_dataset
-
-    hub = HUB.get(name.replace("_", "-"), name)
-    try:
-        rows = load_dataset(hub, split=split or "train")
-    except Exception as error:  # the hub client raises a dozen unrelated types
-        text = f"Data set {hub!r} could not be loaded from the hub ({type(error).__name__}: {error})."
-        raise ConfigError(
-            text.replace("\n", " "), mend=f"Give a local parquet or JSONL file: {name}:PATH."
-        ) from error
-    for number, row in enumerate(rows):
-        yield f"{hub}: row {number}", dict(row)

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, TaskError
+from ..errors import TaskError
 from ..task import Suite, Task
 from . import _swe
 from ._eval_script import split as split_script
-from ._rows import Row, id_list, need, read_rows
+from ._rows import Row, id_list, need, rows_of
 
 NAMES = ("swe-bench-verified", "swe-bench-lite", "swe-bench")
 HUB = {
@@ -54,27 +54,9 @@ def load(source: str = "swe-bench-verified", split: str | None = None) -> Iterat
 
     Raises TaskError for a malformed row (names row, field, mend) and ConfigError where the hub does not answer.
     """
-    rows = read_rows(Path(source)) if Path(source).is_file() else _hub_rows(source, split)
     dataset = source if source in HUB else "swe-bench"
-    for where, row in rows:
+    for where, row in rows_of(source, HUB, split or "test"):
         yield task_of(row, where, dataset=dataset)
-
-
-def _hub_rows(name: str, split: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    from datasets import load_dataset
-
-    hub = HUB.get(name.replace("_", "-"), name)
-    try:
-        rows = load_dataset(hub, split=split or "test")
-    except Exception as error:  # the hub client raises a dozen unrelated types
-        raise ConfigError(
-            f"Data set {hub!r} could not be loaded from the hub ({type(error).__name__}: {error}).".replace(
-                "\n", " "
-            ),
-            mend=f"Give a local parquet or JSONL file: {name}:PATH.",
-        ) from error
-    for number, row in enumerate(rows):
-        yield f"{hub}: row {number}", dict(row)
 
 
 def task_of(row: Row, where: str, *, dataset: str = "swe-bench") -> Task:

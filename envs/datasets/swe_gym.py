@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from .. import pyast
-from ..errors import ConfigError
 from ..task import Task
 from . import swe_bench
-from ._rows import Row, read_rows
+from ._rows import Row, literal_list, read_rows, rows_of
 
 NAMES = ("swe-gym", "swe-gym-lite")
 HUB = {"swe-gym": "SWE-Gym/SWE-Gym", "swe-gym-lite": "SWE-Gym/SWE-Gym-Lite"}
@@ -47,14 +44,13 @@ def claims(path: Path, columns: frozenset[str]) -> int:
 
 def load(source: str = "swe-gym", split: str | None = None) -> Iterator[Task]:
     """Yield the tasks of a hub name (NAMES) or of a local file."""
-    rows = read_rows(Path(source)) if Path(source).is_file() else _hub_rows(source, split)
-    for where, row in rows:
+    for where, row in rows_of(source, HUB, split or "train"):
         yield task_of(row, where)
 
 
 def task_of(row: Row, where: str) -> Task:
     """One row as a task; raises TaskError naming row, field and mend."""
-    lists = {field: _listed(row.get(field)) for field in ("FAIL_TO_PASS", "PASS_TO_PASS")}
+    lists = {field: literal_list(row.get(field)) for field in ("FAIL_TO_PASS", "PASS_TO_PASS")}
     task = swe_bench.task_of({**row, **lists}, where, dataset="swe-gym")
     return replace(task, image=row.get("image") or row.get("image_name") or image_of(task.task_id))
 
@@ -62,28 +58,3 @@ def task_of(row: Row, where: str) -> Task:
 def image_of(instance_id: str) -> str:
     """The published image of a SWE-Gym instance."""
     return f"xingyaoww/sweb.eval.x86_64.{instance_id.replace('__', '_s_')}:latest".lower()
-
-
-def _listed(value: Any) -> Any:
-    """A Python-literal list as a list; anything else as it is (the reader of the row judges it)."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            return list(pyast.literal(value))
-        except (ValueError, SyntaxError):
-            return value
-    return value
-
-
-def _hub_rows(name: str, split: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    from datasets import load_dataset
-
-    hub = HUB.get(name.replace("_", "-"), name)
-    try:
-        rows = load_dataset(hub, split=split or "train")
-    except Exception as error:  # the hub client raises a dozen unrelated types
-        text = f"Data set {hub!r} could not be loaded from the hub ({type(error).__name__}: {error})."
-        raise ConfigError(
-            text.replace("\n", " "), mend=f"Give a local parquet or JSONL file: {name}:PATH."
-        ) from error
-    for number, row in enumerate(rows):
-        yield f"{hub}: row {number}", dict(row)

@@ -1,4 +1,5 @@
-"""What the framework files share: the helper folder on the path, reading the channel, shell words of a command."""
+"""What the framework files share: the helper folder on the path, reading the channel, shell words of a command, and the
+preamble of runners that are hooked at Python's start."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 
 from ..inside import source
-from ..protocols import ExecResult, Report
+from ..protocols import ExecResult, Invocation, Report
 from ..report import observe
 
 LIB = "{scratch}/lib"
@@ -67,3 +68,17 @@ def python_paths(command: str) -> tuple[str, ...]:
 
 def quoted(items: Iterable[str]) -> str:
     return " ".join(shlex.quote(item) for item in items)
+
+
+class Hooked:
+    """Base of frameworks whose runner knows no plugins: a start-up file in the helper folder attaches `hook` to it."""
+
+    hook = ""
+
+    def invocation(self, command: str, *, seed: int | None = None) -> Invocation:
+        files = helpers("acid_channel", "acid_import", self.hook, "sitecustomize")
+        env = seeded(seed, {"ACIDTEST_HOOK": self.hook})
+        return Invocation(command=on_path(command), env=env, files=files)
+
+    def parse(self, result: ExecResult) -> Report:
+        return report_of(result)

@@ -10,23 +10,17 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ..ids import method_map
-from ..protocols import ExecResult, IdMap, Invocation, Report
+from ..protocols import IdMap
 from ..task import Suite
-from ._common import helpers, on_path, quoted, report_of, seeded, words
-from .unittest import HELPERS, dotted, label_paths
+from ._common import Hooked, quoted, words
+from .unittest import dotted, label_paths
 
 VALUES = {"--verbosity", "-v", "--parallel", "--settings", "--tag", "--exclude-tag", "-k"}
 
 
-class Django:
+class Django(Hooked):
     name = "django"
-
-    def invocation(self, command: str, *, seed: int | None = None) -> Invocation:
-        env = seeded(seed, {"ACIDTEST_HOOK": "acid_unittest"})
-        return Invocation(command=on_path(command), env=env, files=helpers(*HELPERS))
-
-    def parse(self, result: ExecResult) -> Report:
-        return report_of(result)
+    hook = "acid_unittest"
 
     def map_ids(
         self, wanted: Sequence[str], executed: Sequence[str], aliases: Mapping[str, tuple[str, ...]] = {}

@@ -10,22 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..ids import method_map
-from ..protocols import ExecResult, IdMap, Invocation, Report
+from ..protocols import IdMap
 from ..task import Suite
-from ._common import helpers, on_path, python_paths, quoted, report_of, seeded, words
-
-HELPERS = ("acid_channel", "acid_import", "acid_unittest", "sitecustomize")
+from ._common import Hooked, python_paths, quoted, words
 
 
-class Unittest:
+class Unittest(Hooked):
     name = "unittest"
-
-    def invocation(self, command: str, *, seed: int | None = None) -> Invocation:
-        env = seeded(seed, {"ACIDTEST_HOOK": "acid_unittest"})
-        return Invocation(command=on_path(command), env=env, files=helpers(*HELPERS))
-
-    def parse(self, result: ExecResult) -> Report:
-        return report_of(result)
+    hook = "acid_unittest"
 
     def map_ids(
         self, wanted: Sequence[str], executed: Sequence[str], aliases: Mapping[str, tuple[str, ...]] = {}
