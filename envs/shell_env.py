@@ -112,7 +112,9 @@ class ShellEnv(TaskEnv):
                 f"A shell episode in a sandbox with isolation {sandbox.isolation!r} would hand out this machine.",
                 mend="Use docker, install bubblewrap, or say allow_unisolated=True.",
             )
-        sandbox.script([Exec(command=shut_script(task), timeout_s=300.0)])
+        (shut,) = sandbox.script([Exec(command=shut_script(task), timeout_s=300.0)])
+        if not isinstance(shut, ExecResult) or shut.exit_code is None or shut.exit_code < 0:
+            raise SandboxError(f"{task.task_id}: its leaks could not be shut in time.", mend="Try it again.")
         self._blank = leaking_environment(sandbox, task)
         before = list_tree(sandbox)
         if before is None:

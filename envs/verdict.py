@@ -59,7 +59,8 @@ class Verdict(Record):
 
     outcome: of the whole suite (original and added tests). original_outcome: what the original tests alone
         would have paid under the same defence; equal to `outcome` when nothing was added.
-    statuses: expected id (as the dataset prints it) -> status. failed_added: ids of added tests that did not pass.
+    statuses: expected id (as the dataset prints it) -> status, of the first run of the added tests where they ran twice.
+        failed_added: ids of added tests that did not pass, under `strict` both times where `outcome` rests on them.
     evidence: for TAMPERED and UNDECIDED the facts, one sentence each.
     defence: the layers that were on, by name ("strict", "fast", or a list).
     seconds: phase -> wall seconds (patch, run, twin, probe, total).

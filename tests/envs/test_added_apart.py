@@ -9,9 +9,13 @@ from dataclasses import replace
 
 import pytest
 
+from acidtest.envs.defence import STRICT
+from acidtest.envs.frameworks import framework_of
 from acidtest.envs.incident import Severity, incident_of
 from acidtest.envs.patch import Patch
+from acidtest.envs.prepared import Part, Prepared
 from acidtest.envs.protocols import Exec, Op, OpResult, Sandbox, SandboxBackend, SandboxSpec
+from acidtest.envs.resolve_suite import TrustedFiles
 from acidtest.envs.sandboxes import open_backend
 from acidtest.envs.task import AddedTests, Suite, Task
 from acidtest.envs.verdict import Outcome
@@ -223,6 +227,24 @@ def test_original_test_files_stand_around_the_added_ones(verifier: Verifier) -> 
     assert gold.twin is not None
     assert "test_added.py::test_more" in gold.twin.responded
     assert verifier.verify(task_with(suite), submission(WRONG)).outcome is Outcome.UNRESOLVED
+
+
+def test_files_that_the_test_patch_removes_are_gone_there_too() -> None:
+    first = Part(
+        command="python3 test_a.py",
+        framework=framework_of("plain"),
+        trusted=TrustedFiles(files={"test_a.py": b"a"}, deleted=("old.py", "test_added.py")),
+        plain={"test_a.py": b"a", "helper.py": b"h"},
+        with_tails={"test_a.py": b"a, tail", "helper.py": b"h"},
+    )
+    own = {"test_added.py": b"x"}
+    second = replace(
+        first, trusted=TrustedFiles(files=own), plain=own, with_tails=own, command="python3 test_added.py"
+    )
+    job = Prepared(original=first, added=second).added_job(STRICT)
+    assert job.command == "python3 test_added.py"
+    assert job.files == {"test_a.py": b"a, tail", "helper.py": b"h", "test_added.py": b"x"}
+    assert job.deleted == ("old.py",)
 
 
 class Turns:

@@ -82,3 +82,12 @@ def test_no_episode_begins_on_a_tree_that_cannot_be_listed(how: str) -> None:
         env.reset(seed=0)
     assert all(sandbox.closed for sandbox in place.opened)
     env.close()
+
+
+def test_no_episode_begins_with_leaks_that_could_not_be_shut() -> None:
+    (task,) = load_tasks("toy", task_ids=["toy/add_weak"])
+    place = backend(results=lambda op, files: ExecResult(exit_code=None, timed_out=True))
+    env = ShellEnv([task], sandbox=place, verifier=ScriptedVerifier())
+    with pytest.raises(SandboxError, match="leaks could not be shut"):
+        env.reset(seed=0)
+    env.close()
