@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..envs.protocols import SandboxBackend
 from ..envs.task import Task
@@ -22,15 +21,17 @@ from ..verifiers.oracle.prove import Oracle
 from ..verifiers.oracle.witness import call_text
 from ..verifiers.records import Candidate
 from ..verifiers.search import FunctionSearch, Probe, SearchUnsupported
+from .describe import described
+from .fallbacks import Known, cut_programs, fallbacks
 from .render import Case, literal
-from .select import Pool, shape_of
+from .select import Pool
 from .ties import made_of_pieces, speaks_of_ties, tie_twins
+from .widen import MOST, far_inputs
 
 SURE = 0.65
 """Inputs below this rating are never pinned, whatever they would refuse."""
 PAID_WEIGHT, REFUSED_WEIGHT = 4.0, 0.5
-BEYOND_WEIGHT = 2.0
-MAX_SIZE = 1e18
+ANTICIPATED_WEIGHT = 2.0
 MAX_TEXT = 300
 """A pinned call or value longer than this (characters) is no readable test."""
 DIFFERS = frozenset("ve")
@@ -65,8 +66,8 @@ def build_pool(
     programs: wrong programs to learn from (None: `wrong_programs`); targets are always among them.
     """
     try:
-        with FunctionSearch(task, backend, quick=inputs) as search:
-            oracle = Oracle(search, seed=seed, limit=inputs)
+        with FunctionSearch(task, backend, quick=inputs + MOST) as search:
+            oracle = Oracle(search, seed=seed, limit=inputs, widen=far_inputs)
             oracle.prepare()
             if oracle.domain is None:
                 return None
@@ -78,6 +79,7 @@ def build_pool(
             texts = {key: search.view.source_of(c.patch) for key, c in named.items()}
             known = {key: text for key, text in texts.items() if text is not None}
             probes = dict(zip(known, search.probe(list(known.values())), strict=True))
+            anticipated = _anticipated(search, oracle, usable)
     except SearchUnsupported:
         return None
     cases = tuple(
@@ -88,20 +90,19 @@ def build_pool(
         )
         for at in usable
     )
-    shapes = [
-        shape_of(list(oracle.inputs[at].args)) | _result_shape(show(search.gold[at].value)) for at in usable
-    ]
+    shapes = described(
+        oracle.domain, [oracle.inputs[at].args for at in usable], [case.expected for case in cases]
+    )
     cost = [
         len(case.call) + len(case.expected) + round(200 * (1 - oracle.inputs[at].rating))
         for case, at in zip(cases, usable, strict=True)
     ]
     kills, weights = _kills(probes, usable)
-    beyond = _beyond(oracle.domain.visible, [oracle.inputs[at].args for at in usable])
-    kills |= beyond
-    weights |= dict.fromkeys(beyond, BEYOND_WEIGHT)
+    kills |= anticipated
+    weights |= dict.fromkeys(anticipated, ANTICIPATED_WEIGHT)
     must = frozenset(c.candidate_id for c in targets)
     kills |= {key: kills.get(key, frozenset()) for key in must}
-    must |= beyond.keys()
+    must |= anticipated.keys()
     pool = Pool(kills=kills, shapes=shapes, cost=cost, weights=weights, must=must)
     return InputPool(cases, pool, oracle.domain.unordered)
 
@@ -120,24 +121,28 @@ def _tied(search: FunctionSearch, oracle: Oracle) -> set[int]:
     return tied
 
 
-def _beyond(visible: Sequence[Sequence[Any]], inputs: Sequence[Sequence[Any]]) -> dict[str, frozenset[int]]:
-    """For each argument the inputs in which it is longer, or a number larger, than in every visible call.
-
-    Whoever memorises the visible tests has to break off somewhere; these stand for the programs that break off there.
-    """
-    found: dict[str, frozenset[int]] = {}
-    for place in range(len(visible[0])):
-        size = max(_size(call[place]) for call in visible)
-        found[f"beyond argument {place}"] = frozenset(
-            at for at, args in enumerate(inputs) if _size(args[place]) > size
+def _anticipated(search: FunctionSearch, oracle: Oracle, usable: Sequence[int]) -> dict[str, frozenset[int]]:
+    """Fallbacks of programs that know the visible tests (`fallbacks.py`) -> positions in `usable` that give them away."""
+    domain, recorded = oracle.domain, dict(search.record().calls)
+    assert domain is not None
+    visible = [call for call in domain.visible if repr(call) in recorded]
+    if not visible:
+        return {}
+    known = Known(
+        visible=visible,
+        visible_results=[recorded[repr(call)] for call in visible],
+        inputs=[oracle.inputs[at].args for at in usable],
+        results=[search.gold[at].value for at in usable],
+        unordered=domain.unordered,
+    )
+    cuts = cut_programs(search.view, visible)
+    seen = {
+        name: frozenset(
+            at for at, i in enumerate(usable) if i < len(probe.codes) and probe.codes[i] in DIFFERS
         )
-    return {name: indices for name, indices in found.items() if indices}
-
-
-def _size(value: Any) -> float:
-    if isinstance(value, int | float):
-        return float(value) if abs(value) < MAX_SIZE else MAX_SIZE
-    return float(len(value)) if hasattr(value, "__len__") else 0.0
+        for name, probe in zip(cuts, search.probe(list(cuts.values())), strict=True)
+    }
+    return fallbacks(known) | {name: where for name, where in seen.items() if where}
 
 
 def _usable(oracle: Oracle, sure: float, tied: set[int]) -> list[int]:
@@ -152,13 +157,6 @@ def _usable(oracle: Oracle, sure: float, tied: set[int]) -> list[int]:
         and len(show(row.value)) <= MAX_TEXT
         and literal(show(row.value)) is not None
     ]
-
-
-def _result_shape(text: str) -> frozenset[str]:
-    plain = literal(text)
-    return (
-        frozenset() if plain is None else frozenset(f"-> {word}" for word in shape_of(plain.value, depth=1))
-    )
 
 
 def _kills(

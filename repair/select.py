@@ -8,13 +8,14 @@ preferred. Pure and deterministic.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-RICH = 12
-"""So many words of a shape that no earlier choice had count as wholly new: rich inputs say more per assert."""
+RICH = 3
+"""An input that is new in so many respects (`group_of`) counts as wholly new."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +46,18 @@ def choose(pool: Pool, limit: int = 10, *, decay: float = 0.4, novelty: float = 
     top = max((_gain(pool, killers, times, decay) for killers in by_input.values()), default=0.0) or 1.0
     left = {program for program in pool.must if pool.kills.get(program)}
     seen: set[str] = set()
+    most = _most_words(pool)
     while len(chosen) < limit:
         gains = {i: _gain(pool, killers, times, decay) for i, killers in by_input.items() if i not in chosen}
         if not gains:
             break
 
-        worth = {i: _worth(pool, i, by_input[i] & left, gains[i] / top, seen, novelty) for i in gains}
+        worth = {
+            i: _worth(
+                pool, i, by_input[i] & left, gains[i] / top, novelty * _fresh(pool.shapes[i] - seen, most)
+            )
+            for i in gains
+        }
         best = max(gains, key=worth.__getitem__)
         if not by_input[best] & left and gains[best] <= 0 and not pool.shapes[best] - seen:
             break
@@ -63,12 +70,31 @@ def choose(pool: Pool, limit: int = 10, *, decay: float = 0.4, novelty: float = 
 
 
 def _worth(
-    pool: Pool, index: int, covers: set[str], gain: float, seen: set[str], novelty: float
+    pool: Pool, index: int, covers: set[str], gain: float, fresh: float
 ) -> tuple[float, float, int, int]:
     """What is compared, most important first: programs newly covered, gain and new shapes, cost, position."""
-    fresh = min(1.0, len(pool.shapes[index] - seen) / RICH)
     covered = sum(pool.weights.get(program, 1.0) for program in covers)
-    return covered, gain + novelty * fresh, -pool.cost[index], -index
+    return covered, gain + fresh, -pool.cost[index], -index
+
+
+def group_of(word: str) -> str:
+    """The respect that a word describes: all of it but what follows the last blank, or its prefix (place, nesting)."""
+    head, blank, _ = word.rpartition(" ")
+    return head if blank else word[: max(word.rfind(end) for end in ":]}") + 1]
+
+
+def _most_words(pool: Pool) -> Counter[str]:
+    """Group -> the largest number of its words that one input has."""
+    most: Counter[str] = Counter()
+    for shape in pool.shapes:
+        most |= Counter(map(group_of, shape))
+    return most
+
+
+def _fresh(new: frozenset[str], most: Mapping[str, int]) -> float:
+    """How new: in each group the share of new words, so that a new length counts as much as twenty new pairs do."""
+    counts = Counter(map(group_of, new))
+    return min(1.0, sum(count / most[group] for group, count in counts.items()) / RICH)
 
 
 def _by_input(pool: Pool) -> dict[int, set[str]]:
@@ -133,7 +159,7 @@ def _text(value: str) -> list[str]:
     }
     characters = sorted(set(value))[:MAX_CHARACTERS]
     return [name for name, held in traits.items() if held] + [
-        f"has {character!r}" for character in characters
+        f"has {ascii(character).replace(' ', '_')}" for character in characters
     ]
 
 
@@ -146,7 +172,11 @@ def _order(items: list[Any]) -> list[str]:
         falling = all(a >= b for a, b in pairwise(items))
     except TypeError:
         return words
-    return [*words, "rising" if rising else "falling" if falling else "mixed"]
+    words.append("rising" if rising else "falling" if falling else "mixed")
+    for name, pick in (("largest", max), ("smallest", min)):
+        at = items.index(pick(items))
+        words.append(f"{name} {'first' if at == 0 else 'last' if at == len(items) - 1 else 'between'}")
+    return [*words, *(["ends alike"] if items[0] == items[-1] else [])]
 
 
 MAX_CHARACTERS = 40

@@ -8,7 +8,6 @@ of blind votes, and when every known-correct alternative passes it too.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +21,7 @@ from ..envs.task import Suite, Task
 from ..envs.verdict import Outcome, Verdict
 from ..envs.verify import Verifier
 from .attackers.llm import informative
+from .interpreter import python_of
 from .judge import flattened, shown_change
 from .llm.fence import fenced, new_fence, without_words
 from .llm.prompts import load
@@ -34,7 +34,6 @@ RUNS = 2
 STATUSES = replace(STRICT, name="witness", accounting=False, beacons=False, twin=0.0, probe=False)
 """Only statuses are read: a program that cheats here can only pass the witness, which clears it."""
 _PEEKS = frozenset({"getsource", "getsourcelines", "getsourcefile", "__code__", "co_code", "dis", "inspect"})
-_ACTIVATE = re.compile(r"^.*\bactivate\b[^&;\n]*(?:&&|;|\n)\s*", re.DOTALL)
 
 _TEXT = {"type": "string"}
 DRAFT: dict[str, Any] = {
@@ -205,9 +204,8 @@ class WitnessMaker:
 
 def witness_suite(task: Task, draft: Draft, repeat: int = 0) -> Suite:
     """The witness alone, run by the standard-library runner in the task's own environment."""
-    match = _ACTIVATE.match(task.suite.command)
     return Suite(
-        command=f"{match[0] if match else ''}python {draft.path}",
+        command=f"{python_of(task.suite.command)} {draft.path}",
         framework="plain",
         test_files={draft.path: draft.test},
         fail_to_pass=draft.ids,

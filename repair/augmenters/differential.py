@@ -1,8 +1,9 @@
-"""Augmenter `differential`: inputs on which gold and wrong programs differ become asserts. No model; function tasks.
+"""Augmenter `differential`: inputs on which gold and wrong programs differ become asserts. No model.
 
 At most `max_asserts` behaviours in one file: first those that together refuse every paid wrong program, then inputs
 that spread over the domain (`select.py` says why a minimal cover is not enough). Nothing is pinned outside the domain
-that the oracle established, and what a gate refused once is left out of the next proposal.
+that the oracle established, and what a gate refused once is left out of the next proposal. For a repository nothing
+spreads over a domain: there the witnesses that proved the findings become tests, one for each (`witness_tests.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..pool import InputPool, build_pool
 from ..records import Proposal, Try
 from ..render import Case, case_of, is_unordered, render
 from ..select import choose
+from ..witness_tests import added_of, chosen_witnesses, key_of
 
 ORIGIN = "differential/1"
 
@@ -40,6 +42,7 @@ def propose(
     inputs are drawn anew, with another seed, when some are still open.
     """
     if not task.is_function:
+        yield from _of_repository(task, findings, rejected, max_asserts)
         return
     again = len(all_findings) > len(findings)
     seed, findings = (seed + 1 if again else seed), (all_findings or findings)
@@ -57,6 +60,26 @@ def propose(
         rationale="inputs of the task's domain on which gold and wrong programs differ",
         origin=ORIGIN,
         metadata={"calls": {t: c.call for t, c in zip(added.test_ids, cases, strict=True)}},
+    )
+
+
+def _of_repository(
+    task: Task, findings: Sequence[Finding], rejected: Sequence[Try], limit: int
+) -> Iterable[Proposal]:
+    refused = {call for one in rejected if one.proposal.origin == ORIGIN for call in refused_calls(one)}
+    witnesses = chosen_witnesses(findings, refused, limit)
+    if not witnesses:
+        return
+    added = added_of(task, witnesses)
+    keys = dict(zip(added.test_files, map(key_of, witnesses), strict=True))
+    yield Proposal(
+        task_id=task.task_id,
+        added=added,
+        targets=tuple(finding.candidate.candidate_id for finding in findings),
+        rationale="tests that proved programs wrong which the suite pays",
+        citations=tuple(dict.fromkeys(w.citation for w in witnesses if w.citation)),
+        origin=ORIGIN,
+        metadata={"calls": {test_id: keys[test_id.split("::", 1)[0]] for test_id in added.test_ids}},
     )
 
 

@@ -95,6 +95,11 @@ class Bench(Protocol):
         """The text of the suite's own test files, joined."""
         ...
 
+    def timed(self, added: AddedTests, suite_seconds: float) -> tuple[AddedRun, float]:
+        """Gold under the added tests once more, now, and how much slower the machine is than it was: the original suite's
+        command, executed right afterwards, against `suite_seconds` (1.0 where it is not slower, or nothing is known)."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class GateLimits:
@@ -102,13 +107,15 @@ class GateLimits:
 
     gold_runs: n of "gold passes n of n". block_runs: executions of a target that must all fail.
     max_seconds: the added tests' own time under gold; a suite that is slow itself may grow by `max_share` of its time. The
-    whole command (start-up, imports) may take three times that, and twice the original suite's command on top.
+    whole command (start-up, imports) may take three times that, and twice the original suite's command on top. Where
+    the original suite's own command takes longer now than it did, both grow by that factor, at most `max_slowness`.
     """
 
     gold_runs: int = 3
     block_runs: int = 2
     max_seconds: float = 10.0
     max_share: float = 1.0
+    max_slowness: float = 20.0
     allow_unspecified: bool = False
 
 

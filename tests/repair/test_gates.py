@@ -52,6 +52,7 @@ class ScriptedBench:
     disturbed: Disturbance = field(default_factory=Disturbance)
     turned: AddedRun = PASS
     silent: tuple[str, ...] = ()
+    slowness: float = 1.0
     task: Task = TASK
     asked: list[tuple[str, int]] = field(default_factory=list)
 
@@ -71,6 +72,9 @@ class ScriptedBench:
 
     def deaf(self, added: AddedTests) -> tuple[str, ...]:
         return self.silent
+
+    def timed(self, added: AddedTests, suite_seconds: float) -> tuple[AddedRun, float]:
+        return self.runs.get(("gold", "timed"), self.run(GOLD, added)), self.slowness
 
     def existing_tests(self) -> str:
         return "\n".join(self.task.suite.test_files.values())
@@ -236,6 +240,20 @@ def test_a_run_into_the_limit_is_named_by_the_time_budget() -> None:
     one = trial(bench=ScriptedBench(runs={"gold": late}))
     one.suite_seconds = 60.0
     assert run_gates(one).passed, "a slow suite may take as long again"
+
+
+def test_what_is_late_is_measured_again_beside_the_bare_suite() -> None:
+    late, later = replace(PASS, seconds=25.0), replace(PASS, seconds=25.0, wall=250.0)
+    assert run_gates(trial(bench=ScriptedBench(runs={"gold": late, ("gold", "timed"): PASS}))).passed
+    loaded = ScriptedBench(runs={"gold": late}, slowness=3.0)
+    assert run_gates(trial(bench=loaded)).passed, "the bare suite took three times as long, and so may this"
+    for bench in (
+        ScriptedBench(runs={"gold": late}, slowness=2.0),
+        ScriptedBench(runs={"gold": late}, slowness=0.1),
+        ScriptedBench(runs={"gold": later}, slowness=3.0),
+        ScriptedBench(runs={"gold": replace(PASS, seconds=250.0)}, slowness=90.0),
+    ):
+        assert stopped_by(run_gates(trial(bench=bench))) == "within time budget"
 
 
 def test_executions_that_disagree_and_order() -> None:

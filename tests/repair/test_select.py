@@ -52,3 +52,10 @@ def test_shapes_tell_what_inputs_have_in_common() -> None:
     assert shape_of([-1]) != shape_of([1])
     assert shape_of([float("nan")]) != shape_of([0.5])
     assert shape_of([[3, 2]]) != shape_of([[2, 3]])
+
+
+def test_a_new_length_is_worth_as_much_as_many_new_characters() -> None:
+    chars = [frozenset({"0:len 9", *(f"0:has {n}{i}" for i in range(20))}) for n in "abc"]
+    shapes = [*chars, frozenset({"0:len 1", "0:has z"})]
+    chosen = choose(Pool(kills={}, shapes=shapes, cost=[1, 1, 1, 1]), 2)
+    assert 3 in chosen

@@ -155,20 +155,22 @@ def test_drafts_are_checked_as_text(test: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "prefix"),
+    ("command", "python"),
     [
-        ("python test_solution.py", ""),
-        (". /opt/miniconda3/bin/activate testbed && pytest -rA tests/test_a.py", ". /opt/miniconda3/bin/activate testbed && "),
-        ("source /opt/conda/bin/activate\nconda activate testbed\ncd /testbed\npytest tests", "source /opt/conda/bin/activate\nconda activate testbed\n"),
+        ("python test_solution.py", "python"),
+        ("python3.9 -m pytest tests", "python3.9"),
+        ("PYTHONWARNINGS='ignore' .venv/bin/python -W ignore -m pytest -rA r2e_tests", ".venv/bin/python"),
+        (". /opt/miniconda3/bin/activate testbed && pytest -rA tests/test_a.py", ". /opt/miniconda3/bin/activate testbed && python"),
+        ("source /opt/conda/bin/activate\nconda activate testbed\ncd /testbed\npytest tests", "source /opt/conda/bin/activate\nconda activate testbed\npython"),
     ],
 )  # fmt: skip
-def test_a_witness_runs_in_the_tasks_own_environment(command: str, prefix: str) -> None:
+def test_a_witness_runs_in_the_tasks_own_environment(command: str, python: str) -> None:
     suite = Suite(command=command, framework="pytest", env={"PYTHONPATH": "src"})
     task = Task(task_id="t", dataset="d", prompt="", suite=suite, gold_patch="")
     test = "def test_x():\n    assert 1\n"
     draft = draft_of(Reply(outcome=CallOutcome.ANSWERED, data={"test": test, "citation": "", "why": ""}))
     made = witness_suite(task, draft, 1)
-    assert made.command == f"{prefix}python {draft.path}"
+    assert made.command == f"{python} {draft.path}"
     assert made.test_files == {draft.path: test}
     assert made.env["PYTHONPATH"] == "src"
     assert witness_suite(task, draft, 0).digest != made.digest, (

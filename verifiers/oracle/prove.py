@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from ..mutation.variants import variants_of
 from ..records import Candidate, Standing, Witness, WitnessKind
 from ..search import FunctionSearch, GoldRow, Probe
 from . import reseed
-from .domain import IN_DOMAIN, STATED, Domain, OracleInput
+from .domain import IN_DOMAIN, SAMPLED, STATED, Domain, OracleInput
 from .doubts import jittered, other_readings
 from .equality import encode, same, show
 from .witness import call_text, render_test, script, shown
@@ -61,11 +61,15 @@ class Examined:
 
 @dataclass
 class Oracle:
-    """Domain, inputs and gold's results of one function task; examines candidates through an open search."""
+    """Domain, inputs and gold's results of one function task; examines candidates through an open search.
+
+    widen: makes further inputs of the domain (admitted ones count as sampled), on top of `limit`.
+    """
 
     search: FunctionSearch
     seed: int = 0
     limit: int = 300
+    widen: Callable[[Domain, int], Iterable[tuple[Any, ...]]] | None = None
     domain: Domain | None = None
     inputs: list[OracleInput] = field(default_factory=list)
     doubts: list[GoldDoubt] = field(default_factory=list)
@@ -80,7 +84,7 @@ class Oracle:
             search.set_inputs([])
             return
         search.unordered = self.domain.unordered
-        made = self.domain.inputs(seed=self.seed, limit=self.limit)
+        made = self._made(self.domain)
         made.sort(key=lambda one: -one.rating)
         rng = random.Random(self.seed)
         moved = {
@@ -99,6 +103,14 @@ class Oracle:
         search.keep(chosen)
         self.inputs = [rated[at] for at in chosen]
         self._doubt_other_readings()
+
+    def _made(self, domain: Domain) -> list[OracleInput]:
+        """The domain's own inputs, and those of `widen` that are none of them and admitted."""
+        made = domain.inputs(seed=self.seed, limit=self.limit)
+        skip = {one.text for one in made} | {repr(call) for call in domain.visible}
+        more = self.widen(domain, self.seed) if self.widen else ()
+        wider = {repr(args): OracleInput(args, SAMPLED) for args in more if domain.admits(args)}
+        return [*(one for text, one in wider.items() if text not in skip), *made]
 
     def _affordable(self, rows: Sequence[GoldRow]) -> list[int]:
         """Inputs in order until gold has used its share of CPU time (each program repeats it)."""

@@ -10,11 +10,14 @@ methods, behaviour without a return value.
 from __future__ import annotations
 
 import ast
+import base64
 import json
+import pickle
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ...envs import pyast
@@ -34,6 +37,7 @@ from ...envs.protocols import (
 from ...envs.registry import find
 from ...envs.resolve_suite import resolve
 from ...envs.task import Task
+from ..interpreter import python_of
 from ..mutation.apply import parse_diff
 from ..records import Candidate, Standing, Witness, WitnessKind
 from ..source import SourceTree
@@ -56,6 +60,18 @@ class Call:
         return f"{self.module}.{self.name}{self.text}"
 
     @property
+    def literal_arguments(self) -> str | None:
+        """The arguments as they would be written in a call; None unless their text gives the very same pickle."""
+        raw = base64.b64decode(self.packed)
+        try:
+            args, kwargs = ast.literal_eval(self.text)
+            if raw[:1] != b"\x80" or pickle.dumps((args, kwargs), raw[1]) != raw:
+                return None
+        except (ValueError, SyntaxError, TypeError, LookupError, MemoryError, RecursionError):
+            return None
+        return ", ".join([*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())])
+
+    @property
     def public(self) -> bool:
         """No private part in the dotted path (a private helper's result is nobody's contract)."""
         return not any(part.startswith("_") for part in (*self.module.split("."), *self.name.split(".")))
@@ -76,6 +92,7 @@ class RecordedOracle:
         self._gold: list[Answer] = []
         self._base: list[Answer] = []
         self._others: list[list[Answer]] = []
+        self._tests: Mapping[str, bytes] = {}
 
     def prepare(self) -> int:
         """Record under gold, replay under gold (twice), base and alternatives; the number of usable calls.
@@ -166,7 +183,7 @@ class RecordedOracle:
     def _record(self, targets: Mapping[str, Sequence[str]]) -> list[Call]:
         """Run the suite with spies at the end of the changed modules; the calls they wrote down."""
         task, framework = self.task, framework_of(self.task)
-        trusted = resolve(self.backend, task, task.suite, framework)
+        self._tests = resolve(self.backend, task, task.suite, framework).files
         after = self.tree.after(Patch(task.gold_patch))
         with self.backend.open(SandboxSpec.of(task)) as sandbox:
             log, helper = f"{sandbox.scratch}/calls.jsonl", f"{sandbox.scratch}/acid_recorder.py"
@@ -176,7 +193,7 @@ class RecordedOracle:
             }
             ops: list[Op] = [
                 Write(files={helper: recorder_source().encode(), **_encoded(spied)}),
-                Write(files=dict(trusted.files)),
+                Write(files=dict(self._tests)),
                 Exec(
                     command=task.suite.command,
                     timeout_s=task.timeout_s,
@@ -202,13 +219,17 @@ class RecordedOracle:
             files = self.tree.after(patch) if not patch.is_empty else {}
         except PatchError:
             return [none] * len(calls)
+        folders = " ".join(
+            shlex.quote(f) for f in sorted({str(PurePosixPath(p).parent) for p in self._tests})
+        )
         rows = "\n".join(json.dumps([c.module, c.name, c.packed, ""]) for c in calls)
         with self.backend.open(SandboxSpec.of(self.task)) as sandbox:
             helper, listing = f"{sandbox.scratch}/acid_recorder.py", f"{sandbox.scratch}/calls.jsonl"
             ops: list[Op] = [
                 Write(files={helper: recorder_source().encode(), listing: rows.encode(), **_encoded(files)}),
+                Write(files=dict(self._tests)),
                 Exec(
-                    command=("python", "-B", "-W", "ignore", helper, "replay", listing),
+                    command=f"{python_of(self.task.suite.command)} -B -W ignore {helper} replay {listing} {folders}",
                     timeout_s=120,
                     env={**self.task.suite.env, "PYTHONHASHSEED": str(seed)},
                     output_bytes=16_000_000,
@@ -363,6 +384,11 @@ def _test(call: Call, gold: Answer) -> str:
     check = f"value == {show(gold[1])}" if is_plain(gold[1]) else f"repr(value) == {show(gold[1])!r}"
     if _effect(gold):
         check = f"_left(args, kwargs) == {_effect(gold)!r}"
+    elif (arguments := call.literal_arguments) is not None and "." not in call.name:
+        return (
+            f"from {call.module} import {call.name}\n\n\ndef test_recorded_call():\n"
+            f"    value = {call.name}({arguments})\n    assert {check}\n"
+        )
     shown = call.shown.replace("\\", "\\\\").replace('"""', "'''")[:200]
     left = _left_source() if _effect(gold) else ""
     return _TEST.format(

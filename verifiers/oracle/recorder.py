@@ -111,12 +111,16 @@ def _left(args: Any, kwargs: Any) -> str:
     return text + " " + repr(sorted(shown.items()))[:2000]
 
 
-def replay(path: str) -> None:
-    """Make every recorded call in a process of its own kind of order: one fork per call."""
+def replay(path: str, folders: "list[str]") -> None:
+    """Make every recorded call in a process of its own kind of order: one fork per call.
+
+    folders: of the suite's tests, below the working folder: arguments may be functions that stand there.
+    """
     here = os.getcwd()
     sys.path[:0] = [
         path for path in (here, here + "/src", here + "/lib", here + "/tests") if os.path.isdir(path)
     ]
+    sys.path += [os.path.join(here, folder) for folder in folders]
     prepare()
     signal.signal(signal.SIGALRM, _on_timer)
     with open(path) as file:
@@ -168,4 +172,4 @@ def prepare() -> None:
 
 
 if __name__ == "__main__" and sys.argv[1:2] == ["replay"]:
-    replay(sys.argv[2])
+    replay(sys.argv[2], sys.argv[3:])
