@@ -5,7 +5,10 @@ programs it never saw: for each task the operator kinds of its proven wrong prog
 proposed and gated from one half, with inputs of another seed than those that proved them, and the other half is executed
 against them.
 Memorising programs are never learned from here. `--domains` (JSON Lines with `task_id` and `independent_solution`)
-executes independent correct solutions against the hardened suites. Resumes: OUT/audit.jsonl, repairs.jsonl, held_out.jsonl.
+executes independent correct solutions against the hardened suites. Rows are written as they are measured, and a call goes
+on where an earlier one ended: OUT/audit.jsonl, repairs.jsonl, held_out.jsonl, independent.jsonl.
+Not covered: memorising programs of kinds that neither `verifiers/attackers/memorise.py` makes nor `repair/fallbacks.py`
+anticipates. The choice of inputs looks for what such programs do outside the visible tests.
 """
 
 from __future__ import annotations
@@ -14,12 +17,13 @@ import argparse
 import json
 import random
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from ..envs.errors import SandboxError
+from ..envs.errors import SandboxError, TaskError
 from ..envs.patch import Patch
 from ..envs.record import Record
 from ..envs.run import Status
@@ -31,15 +35,19 @@ from ..repair.correct import correct_programs
 from ..repair.gates.trial import AddedRun
 from ..repair.loop import Job, gate
 from ..repair.pool import wrong_programs
-from ..repair.records import RepairStatus, Try
+from ..repair.records import Try
 from ..repair.repair import repair
-from ..repair.report import rate
+from ..repair.report import RepairReport, rate
 from ..repair.variants import variants_of
 from ..verifiers.audit import Audit, audit
 from ..verifiers.audit_record import AuditRecord
 from ..verifiers.records import Candidate, Family, Finding, Standing
+from ..verifiers.stats import clustered_wilson
 
-HELD_OUT = "held_out.jsonl"
+T = TypeVar("T")
+R = TypeVar("R", bound=Record)
+
+HELD_OUT, INDEPENDENT = "held_out.jsonl", "independent.jsonl"
 MOST = 40
 """Held-out programs executed per task and family."""
 
@@ -60,6 +68,21 @@ class HeldOut(Record):
     gate: str = ""
     seconds: float = 0.0
     survivors: tuple[str, ...] = field(default=())
+    memorising_survivors: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndependentRow(Record):
+    """A correct solution written by others: whether the original suite pays it, and the hardened one (its digest)."""
+
+    task_id: str
+    paid: bool
+    paid_hardened: bool
+    hardened_digest: str
+
+    @property
+    def refused(self) -> bool:
+        return self.paid and not self.paid_hardened
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -78,7 +101,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     with Verifier(sandbox=options.sandbox) as verifier:
         held = measure(audited, verifier, out, jobs=options.jobs, seed=options.seed)
-        independent = _independents(options.domains, audited, report, verifier) if report else {}
+        independent = (
+            independents(options.domains, audited, report, verifier, out, jobs=options.jobs)
+            if report and options.domains
+            else []
+        )
     lines = [] if report is None else report.lines()
     for line in [*lines, *summary(held, independent)]:
         print(line)
@@ -90,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--source", default="humaneval")
     parser.add_argument("--limit", type=int, default=None)
     parser.add_argument("--sandbox", default="local")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--domains", default="")
     parser.add_argument("--no-reaudit", action="store_true")
@@ -107,26 +134,42 @@ def _audited(options: argparse.Namespace, out: Path) -> Audit:
 
 def measure(audited: Audit, verifier: Verifier, out: Path, *, jobs: int = 2, seed: int = 7) -> list[HeldOut]:
     """Every task with a proven non-memorising finding, those on disk left alone."""
-    path = out / HELD_OUT
     done = {r.task_id: r for r in read_held_out(out)}
     tasks = {task.task_id: task for task in audited.tasks}
     todo = [r for r in audited.records if r.task_id not in done and _proven(r, memorising=False)]
-    with ThreadPoolExecutor(jobs) as pool, path.open("a", encoding="utf-8") as file:
-        for one in pool.map(lambda r: _one(tasks[r.task_id], r, verifier, seed), todo):
-            if one is not None:
-                file.write(one.to_json() + "\n")
-                file.flush()
-                done[one.task_id] = one
+    for one in _written(out / HELD_OUT, lambda r: _one(tasks[r.task_id], r, verifier, seed), todo, jobs):
+        done[one.task_id] = one
     return [done[r.task_id] for r in audited.records if r.task_id in done]
 
 
+def _written(path: Path, work: Callable[[T], R | None], todo: Sequence[T], jobs: int) -> Iterator[R]:
+    """The rows of `todo`, each written as soon as it is there; None (infrastructure failed) writes nothing.
+
+    A line that an earlier call left cut is ended first, so that it spoils no other.
+    """
+    cut = path.is_file() and not path.read_bytes().endswith(b"\n") and path.stat().st_size > 0
+    with ThreadPoolExecutor(jobs) as pool, path.open("a", encoding="utf-8") as file:
+        file.write("\n" if cut else "")
+        for future in as_completed([pool.submit(work, item) for item in todo]):
+            if (row := future.result()) is not None:
+                file.write(row.to_json() + "\n")
+                file.flush()
+                yield row
+
+
 def read_held_out(out: Path) -> list[HeldOut]:
-    """What an earlier call measured; a cut last line is left out."""
-    path = out / HELD_OUT
-    if not path.is_file():
-        return []
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [HeldOut.from_json(line) for line in lines if line.endswith("\n")]
+    """What an earlier call measured; a cut line is left out."""
+    return _read(out / HELD_OUT, HeldOut)
+
+
+def _read(path: Path, kind: type[R]) -> list[R]:
+    rows = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
+        try:
+            rows.append(kind.from_json(line))
+        except TaskError:
+            continue  # cut by a kill: that task is measured again
+    return rows
 
 
 def _proven(record: AuditRecord, *, memorising: bool) -> list[Finding]:
@@ -169,7 +212,7 @@ def _split(task: Task, record: AuditRecord, verifier: Verifier, seed: int, start
     rest = [f.candidate for f in proven if operator_of(f.candidate) not in learned]
     memorising = [f.candidate for f in _proven(record, memorising=True)]
     wrong, survivors = _refused(bench, added, [(c.kind, c.patch) for c in rest])
-    by_heart, _ = _refused(bench, added, [(c.kind, c.patch) for c in memorising])
+    by_heart, known = _refused(bench, added, [(c.kind, c.patch) for c in memorising])
     variants, _ = _refused(bench, added, [("variant", p) for p in variants_of(task, limit=8, seed=1)])
     return HeldOut(
         task_id=task.task_id,
@@ -180,6 +223,7 @@ def _split(task: Task, record: AuditRecord, verifier: Verifier, seed: int, start
         learned=tuple(sorted(learned)),
         seconds=round(time.monotonic() - started, 2),
         survivors=survivors,
+        memorising_survivors=known,
     )
 
 
@@ -216,22 +260,38 @@ def refuses(run: AddedRun, added: AddedTests) -> bool:
     return run.timed_out or any(run.statuses.get(i) in {Status.FAILED, Status.ERROR} for i in added.test_ids)
 
 
-def _independents(domains: str, audited: Audit, report: object, verifier: Verifier) -> Mapping[str, bool]:
-    """Task id -> whether the hardened suite refuses its independent correct solution (that the original suite pays)."""
-    if not domains:
-        return {}
-    records = {r.task_id: r for r in getattr(report, "records", []) if r.hardened is not None}
+def independents(
+    domains: str, audited: Audit, report: RepairReport, verifier: Verifier, out: Path, *, jobs: int = 2
+) -> list[IndependentRow]:
+    """A row for each hardened task that the file has an independent correct solution of; one a suite is kept."""
+    entries = {r.task_id: r.hardened for r in report.records if r.hardened is not None}
     tasks = {task.task_id: task for task in audited.tasks}
-    found: dict[str, bool] = {}
+    done = {(r.task_id, r.hardened_digest): r for r in _read(out / INDEPENDENT, IndependentRow)}
+    given = {}
     for line in Path(domains).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        record, task = records.get(row["task_id"]), tasks.get(row["task_id"])
-        if record is None or task is None or record.status is RepairStatus.SKIPPED:
-            continue
-        patch = independent_patch(task, str(row["independent_solution"]))
-        if verifier.verify(task, patch).resolved:
-            found[task.task_id] = not verifier.verify(task, patch, record.hardened.suite).resolved
-    return found
+        if row["task_id"] in entries and row["task_id"] in tasks:
+            given[str(row["task_id"])] = str(row["independent_solution"])
+
+    def work(task_id: str) -> IndependentRow | None:
+        task, entry = tasks[task_id], entries[task_id]
+        patch = independent_patch(task, given[task_id])
+        try:
+            first, second = verifier.verify(task, patch), verifier.verify(task, patch, entry.suite)
+        except SandboxError as error:
+            print(f"{task_id}: {type(error).__name__}: {error}")
+            return None
+        return IndependentRow(
+            task_id=task_id,
+            paid=first.resolved,
+            paid_hardened=second.resolved,
+            hardened_digest=entry.hardened_digest,
+        )
+
+    todo = [i for i in given if (i, entries[i].hardened_digest) not in done]
+    for one in _written(out / INDEPENDENT, work, todo, jobs):
+        done[one.task_id, one.hardened_digest] = one
+    return [done[key] for i in given if (key := (i, entries[i].hardened_digest)) in done]
 
 
 def independent_patch(task: Task, body: str) -> Patch:
@@ -244,10 +304,9 @@ def independent_patch(task: Task, body: str) -> Patch:
     return Patch.writing({path: head + body.strip("\n") + "\n" + tail}, dict(task.files))
 
 
-def summary(held: Sequence[HeldOut], independent: Mapping[str, bool]) -> list[str]:
+def summary(held: Sequence[HeldOut], independent: Sequence[IndependentRow]) -> list[str]:
     def total(name: str) -> str:
-        pairs = [getattr(one, name) for one in held]
-        return rate(sum(p[0] for p in pairs), sum(p[1] for p in pairs))
+        return clustered([getattr(one, name) for one in held])
 
     stopped = [one for one in held if one.gate]
     lines = [
@@ -256,13 +315,31 @@ def summary(held: Sequence[HeldOut], independent: Mapping[str, bool]) -> list[st
         f"memorising programs refused (none was learned from): {total('memorising')}",
         f"behaviour-preserving variants refused: {total('variants')}",
     ]
-    if independent:
-        bad = sorted(task_id for task_id, refused in independent.items() if refused)
+    lines += [
+        f"  {one.task_id}: left {', '.join([*one.survivors, *(f'memorising {m}' for m in one.memorising_survivors)])}"
+        for one in held
+        if one.survivors or one.memorising_survivors
+    ]
+    lines += [f"  {one.task_id}: no tests, {one.gate}" for one in stopped]
+    fair = [one for one in independent if one.paid]
+    if fair:
+        bad = sorted(one.task_id for one in fair if one.refused)
         lines.append(
-            f"hardened tasks that refuse an independent correct solution: {rate(len(bad), len(independent))}"
+            f"hardened tasks that refuse an independent correct solution: {rate(len(bad), len(fair))}"
         )
         lines += [f"  {task_id}" for task_id in bad]
     return lines
+
+
+def clustered(pairs: Sequence[tuple[int, int]]) -> str:
+    """`part of whole in n tasks (x %, Wilson 95 % clustered by task a to b)`."""
+    part, whole = sum(p for p, _ in pairs), sum(w for _, w in pairs)
+    interval = clustered_wilson(pairs)
+    if interval is None:
+        return "0 of 0"
+    tasks = sum(bool(w) for _, w in pairs)
+    span = f"{interval[0]:.1%} to {interval[1]:.1%}"
+    return f"{part} of {whole} in {tasks} tasks ({part / whole:.1%}, Wilson 95 % clustered by task {span})"
 
 
 if __name__ == "__main__":

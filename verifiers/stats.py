@@ -22,15 +22,38 @@ def wilson(successes: int, trials: int, level: float = 0.95) -> Interval | None:
     Source: E. B. Wilson, JASA 22 (1927) 209-212. No continuity correction.
     """
     _check(successes, trials, level)
-    if trials == 0:
+    return _wilson(successes / trials, trials, level) if trials else None
+
+
+def clustered_wilson(pairs: Iterable[tuple[int, int]], level: float = 0.95) -> Interval | None:
+    """Wilson interval of a proportion whose trials come in clusters (tasks); None without trials.
+
+    pairs: (successes, trials) of each cluster. The trials count as so many fewer as the between-cluster variance of the
+    ratio is larger than the binomial one (design effect, at least 1). A share of 0 or 1 shows no variance: there each
+    cluster counts as wholly correlated in itself (Kish: the square of the total over the sum of squares).
+    Source: Wilson as above, on the effective sample size of Korn & Graubard (Survey Methodology 24, 1998).
+    """
+    held = [(part, whole) for part, whole in pairs if whole]
+    for part, whole in held:
+        _check(part, whole, level)
+    total = sum(whole for _, whole in held)
+    if not total:
         return None
+    share, count = sum(part for part, _ in held) / total, len(held)
+    size = total * total / sum(whole * whole for _, whole in held)
+    if 0 < share < 1 and count > 1:
+        spread = sum((part - share * whole) ** 2 for part, whole in held) * count / (count - 1) / total**2
+        size = total / max(1.0, spread * total / (share * (1 - share)))
+    return _wilson(share, size, level)
+
+
+def _wilson(share: float, trials: float, level: float) -> Interval:
     z = NormalDist().inv_cdf(0.5 + level / 2)
-    share = successes / trials
     centre = share + z * z / (2 * trials)
     spread = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
     scale = 1 + z * z / trials
-    low = 0.0 if successes == 0 else (centre - spread) / scale
-    high = 1.0 if successes == trials else (centre + spread) / scale
+    low = 0.0 if share == 0 else (centre - spread) / scale
+    high = 1.0 if share == 1 else (centre + spread) / scale
     return low, high
 
 

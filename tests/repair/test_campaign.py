@@ -45,7 +45,7 @@ def test_humaneval_without_a_model(
     wrong, of = shares(held, "wrong")
     assert wrong >= 0.75 * of > 0
     known, all_of_them = shares(held, "memorising")
-    assert known >= 0.95 * all_of_them > 0
+    assert known >= 0.99 * all_of_them > 0
     assert shares(held, "variants")[0] == 0
 
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from acidtest.verifiers.stats import cluster_bootstrap, fleiss_kappa, jeffreys, percentile_interval, wilson
+from acidtest.verifiers.stats import (
+    cluster_bootstrap,
+    clustered_wilson,
+    fleiss_kappa,
+    jeffreys,
+    percentile_interval,
+    wilson,
+)
 
 
 def test_wilson_matches_hand_computation() -> None:
@@ -13,6 +20,19 @@ def test_wilson_matches_hand_computation() -> None:
     assert wilson(0, 0) is None
     assert (wilson(0, 5) or (1, 0))[0] == 0.0
     assert (wilson(5, 5) or (0, 0))[1] == 1.0
+
+
+def test_clusters_that_agree_in_themselves_count_once_each() -> None:
+    whole = clustered_wilson([(10, 10), (0, 10), (10, 10), (0, 10)])
+    assert whole == pytest.approx(wilson(3, 6, 0.95) or (), abs=0.15), "near 4 trials, not 40"
+    assert whole is not None
+    assert whole[1] - whole[0] > 0.6
+    assert clustered_wilson([(1, 1)] * 30 + [(0, 1)] * 10) == pytest.approx(wilson(30, 40) or (), abs=0.01)
+    assert clustered_wilson([(5, 5)] * 4) == wilson(4, 4), "no variance to be seen: a cluster is one trial"
+    assert clustered_wilson([(3, 4), (2, 4), (3, 4)]) == pytest.approx(wilson(8, 12) or (), abs=1e-12)
+    assert clustered_wilson([(0, 0)]) is None
+    with pytest.raises(ValueError):
+        clustered_wilson([(3, 2)])
 
 
 def test_jeffreys_uses_the_beta_quantiles_and_closed_ends() -> None:
