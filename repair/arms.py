@@ -19,6 +19,7 @@ from ..envs.record import Record
 from ..envs.task import AddedTests, Task
 from ..envs.verify import Verifier
 from ..verifiers.records import Candidate, Finding, Standing
+from ..verifiers.stats import wilson
 from .bench import VerifierBench
 from .correct import correct_programs
 from .gates.behaviour import gold_passes, is_block
@@ -62,7 +63,13 @@ class ArmRow(Record):
         return (
             f"{self.arm}: calls {self.claimed} of {self.tasks} tasks repaired; {self.blocks} of these {self.claimed}"
             f" really block every target; gold fails {self.gold_fails}, a correct program {self.too_strict}"
+            f" (Wilson 95 %: called {_span(self.claimed, self.tasks)}, of those real {_span(self.blocks, self.claimed)})"
         )
+
+
+def _span(part: int, whole: int) -> str:
+    interval = wilson(part, whole)
+    return "nothing to count" if interval is None else f"{interval[0]:.0%} to {interval[1]:.0%}"
 
 
 def arms(given: Iterable[Given]) -> list[ArmRow]:

@@ -4,7 +4,8 @@ Every overlay row carries the digests, the added files, their ids and command. B
 what that form's own harness reads:
 - SWE-bench form: `FAIL_TO_PASS` with the added ids, `test_patch` with the added files, `added_command`. The stock
   harness runs the test files that `test_patch` names, so the added ones run with them.
-- R2E-Gym form: `r2e_tests` (file name -> text) and `expected_output_json` with the added names as PASSED.
+- R2E-Gym form: `r2e_tests` (file name -> text), `execution_result_content` with the added files where the row has it,
+  and `expected_output_json` with the added names as PASSED.
 - function form: `test_append` for rows with `test`/`check` (HumanEval) and `test_list_append` (MBPP).
 `apply_overlay(row, overlay)` does that for one row. Not covered: what another harness's verdict is worth (THREATS.md).
 """
@@ -113,6 +114,14 @@ def apply_overlay(row: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[st
         held.update(overlay["r2e_expected"])
         out["expected_output_json"] = json.dumps(held) if isinstance(expected, str) else held
         out["r2e_tests"] = {**row.get("r2e_tests", {}), **overlay["r2e_tests"]}
+        if "execution_result_content" in row:
+            content = row["execution_result_content"]
+            ran = json.loads(content) if isinstance(content, str) else dict(content)
+            files = (
+                dict(zip(ran["test_file_names"], ran["test_file_codes"], strict=True)) | overlay["r2e_tests"]
+            )
+            ran |= {"test_file_names": list(files), "test_file_codes": list(files.values())}
+            out["execution_result_content"] = json.dumps(ran) if isinstance(content, str) else ran
     elif "test" in row and "entry_point" in row:
         out["test"] = f"{row['test'].rstrip()}\n\n\n{overlay['test_append']}"
     elif "test_list" in row:

@@ -167,16 +167,19 @@ def _order(items: list[Any]) -> list[str]:
     if len(items) < 2:
         return []
     words = ["repeats" if len({repr(i) for i in items}) < len(items) else "distinct"]
+    words += ["ends alike"] if repr(items[0]) == repr(items[-1]) else []
     try:
         rising = all(a <= b for a, b in pairwise(items))
         falling = all(a >= b for a, b in pairwise(items))
+        places = {"largest": items.index(max(items)), "smallest": items.index(min(items))}
     except TypeError:
         return words
-    words.append("rising" if rising else "falling" if falling else "mixed")
-    for name, pick in (("largest", max), ("smallest", min)):
-        at = items.index(pick(items))
-        words.append(f"{name} {'first' if at == 0 else 'last' if at == len(items) - 1 else 'between'}")
-    return [*words, *(["ends alike"] if items[0] == items[-1] else [])]
+    words += [f"{n} {_place(at, len(items))}" for n, at in places.items()]
+    return [*words, "rising" if rising else "falling" if falling else "mixed"]
+
+
+def _place(at: int, count: int) -> str:
+    return "first" if at == 0 else "last" if at == count - 1 else "between"
 
 
 MAX_CHARACTERS = 40

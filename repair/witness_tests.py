@@ -38,7 +38,11 @@ def key_of(witness: Witness) -> str:
 def added_of(task: Task, witnesses: Sequence[Witness]) -> AddedTests:
     """A file for each witness beside the suite's tests, run by the suite's own pytest, else by the plain runner."""
     first = file_path(task).removesuffix(".py")
-    files = {f"{first}_{number}.py": witness.test for number, witness in enumerate(witnesses, 1)}
+    taken = {re.split(r"::|\.", test_id)[-1] for test_id in task.suite.expected_ids}
+    files: dict[str, str] = {}
+    for number, witness in enumerate(witnesses, 1):
+        files[f"{first}_{number}.py"] = text = _renamed(witness.test, taken)
+        taken |= set(named_tests(text))
     pytest = task.suite.framework == "pytest" and _PYTEST.search(task.suite.command) is not None
     command = task.suite.command
     return AddedTests(
@@ -56,6 +60,17 @@ def named_tests(text: str) -> list[str]:
     except (SyntaxError, ValueError):
         return []
     return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("test")]
+
+
+def _renamed(text: str, taken: set[str]) -> str:
+    """The test with names of its own: R2E-Gym's rule tells tests apart by their name alone, without the file."""
+    for name in named_tests(text):
+        count, new = 1, name
+        while new in taken:
+            count += 1
+            new = f"{name}_{count}"
+        text = re.sub(rf"\b{name}\b", new, text) if new != name else text
+    return text
 
 
 def only(command: str, paths: Sequence[str]) -> str:

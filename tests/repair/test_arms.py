@@ -103,6 +103,7 @@ def test_the_arms_differ_on_the_same_proposals() -> None:
     assert [rows[arm].gold_fails for arm in ARMS] == [1, 0, 0, 0]
     assert all(row.tasks == 4 and row.too_strict == 0 for row in rows.values())
     assert "calls 3 of 4 tasks repaired; 0 of these 3 really block" in rows["judge only"].line
+    assert "(Wilson 95 %: called 30% to 95%, of those real 0% to 56%)" in rows["judge only"].line
 
 
 def test_the_last_arm_gives_up_when_a_target_stays_open() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acidtest.repair.select import Pool, choose, shape_of
+from acidtest.repair.select import Pool, choose, group_of, shape_of
 
 
 def pool(kills: dict[str, set[int]], size: int, must: set[str] | None = None) -> Pool:
@@ -59,3 +59,17 @@ def test_a_new_length_is_worth_as_much_as_many_new_characters() -> None:
     shapes = [*chars, frozenset({"0:len 1", "0:has z"})]
     chosen = choose(Pool(kills={}, shapes=shapes, cost=[1, 1, 1, 1]), 2)
     assert 3 in chosen
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.binary(max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.tuples(inner, inner) | st.dictionaries(st.text(max_size=2), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@given(plain)
+def test_any_plain_value_has_a_shape_and_every_word_a_respect(value: object) -> None:
+    assert all(isinstance(group_of(word), str) for word in shape_of(value))

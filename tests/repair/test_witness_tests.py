@@ -134,7 +134,7 @@ def test_a_pytest_suite_gets_them_in_its_own_folder_and_by_its_own_command() -> 
     paths = ["r2e_tests/test_hardened_written_shapes_1.py", "r2e_tests/test_hardened_written_shapes_2.py"]
     assert added.framework == "pytest"
     assert added.command == f".venv/bin/python -W ignore -m pytest -rA {' '.join(paths)}"
-    assert added.test_ids == tuple(f"{path}::test_b" for path in paths)
+    assert added.test_ids == (f"{paths[0]}::test_b", f"{paths[1]}::test_b_2"), "R2E-Gym drops the file's name"
 
 
 def test_what_a_gate_refused_is_not_proposed_again() -> None:
