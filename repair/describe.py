@@ -14,7 +14,7 @@ from typing import Any
 from ..verifiers.oracle.domain import Domain
 from ..verifiers.oracle.texts import Texts
 from .render import literal
-from .select import shape_of
+from .select import only, shape_of
 
 FEW_RESULTS = 4
 CROSSED = ("len ", "size ", "rising", "falling", "mixed", "repeats", "distinct", "minus", "zero", "plus")
@@ -34,6 +34,8 @@ def _words(args: Sequence[Any], result: str, known: Sequence[set[str]], few: boo
     yield from own
     for (i, one), (j, two) in combinations(enumerate(args), 2):
         yield f"{i} against {j} {_compared(one, two)}"
+        yield from (f"{i} {word}" for word in _against(one, two))
+        yield from (f"{j} {word}" for word in _against(two, one))
     for place, value in enumerate(args):
         if known[place] and isinstance(value, str):
             yield from _orders(place, value, known[place])
@@ -55,6 +57,14 @@ def _compared(one: Any, two: Any) -> str:
         held = "-in" if isinstance(one, str) and isinstance(two, str) and (one in two or two in one) else ""
         return ("shorter" if len(one) < len(two) else "as-long" if len(one) == len(two) else "longer") + held
     return "beside"
+
+
+def _against(items: Any, value: Any) -> Iterator[str]:
+    """Where in a list of numbers one is larger than the other argument, and where it is the same."""
+    if isinstance(items, list | tuple) and items and isinstance(value, int | float):
+        if all(isinstance(item, int | float) for item in items):
+            yield f"larger {only([item > value for item in items])}"
+            yield f"same {only([item == value for item in items])}"
 
 
 def _orders(place: int, text: str, known: set[str]) -> Iterator[str]:

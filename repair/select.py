@@ -167,15 +167,31 @@ def _order(items: list[Any]) -> list[str]:
     if len(items) < 2:
         return []
     words = ["repeats" if len({repr(i) for i in items}) < len(items) else "distinct"]
-    words += ["ends alike"] if repr(items[0]) == repr(items[-1]) else []
+    most = max(Counter(map(repr, items)).values())
+    words += [f"times {min(most, 4)}", f"mirror {only([repr(a) != repr(b) for a, b in _mirrored(items)])}"]
     try:
         rising = all(a <= b for a, b in pairwise(items))
         falling = all(a >= b for a, b in pairwise(items))
+        falls = [a > b for a, b in pairwise(items)]
         places = {"largest": items.index(max(items)), "smallest": items.index(min(items))}
     except TypeError:
         return words
     words += [f"{n} {_place(at, len(items))}" for n, at in places.items()]
+    words.append(f"falls {only(falls)}")
     return [*words, "rising" if rising else "falling" if falling else "mixed"]
+
+
+def _mirrored(items: list[Any]) -> list[tuple[Any, Any]]:
+    half = len(items) // 2
+    return list(zip(items[:half], items[::-1][:half], strict=True))
+
+
+def only(held: Sequence[bool]) -> str:
+    """Where something holds: nowhere, everywhere, in one place only (first, last, between), or in several."""
+    at = [number for number, one in enumerate(held) if one]
+    if len(at) != 1:
+        return "nowhere" if not at else "everywhere" if len(at) == len(held) else "several"
+    return f"only-{_place(at[0], len(held))}"
 
 
 def _place(at: int, count: int) -> str:

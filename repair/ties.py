@@ -18,7 +18,7 @@ from typing import Any
 from ..envs import pyast
 
 SPOKEN = re.compile(
-    r"\b(ties?|tied|first|last|multiple|several|in case of|same (length|number|sum|value|count|size)|equal|more than one"
+    r"\b(ties?|tied|first|last|multiple|several|in case of|(same|similar) (length|number|sum|value|count|size)|equal|more than one"
     r"|smallest index|original order|order of|appear)\b",
     re.IGNORECASE,
 )

@@ -168,10 +168,10 @@ def is_structured(text: str) -> bool:
 
 
 def pattern(text: str) -> str:
-    """Runs of digits as 9 (with their length up to 4), runs of letters as a, everything else as it stands."""
+    """Runs of digits as 9 (with their length up to 5: a year is no number of five digits), runs of letters as a, everything else as it stands."""
     out = []
     for run in RUN.findall(text):
-        out.append(f"9{min(len(run), 4)}" if run.isdigit() else "a" if run[0].isalpha() else run)
+        out.append(f"9{min(len(run), 5)}" if run.isdigit() else "a" if run[0].isalpha() else run)
     return "".join(out)
 
 
