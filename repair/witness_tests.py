@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Sequence
 
+from ..envs import pyast
 from ..envs.record import digest_of
 from ..envs.task import AddedTests, Task
 from ..verifiers.interpreter import python_of
@@ -56,7 +57,7 @@ def added_of(task: Task, witnesses: Sequence[Witness]) -> AddedTests:
 def named_tests(text: str) -> list[str]:
     """Names of the top-level test functions; [] for a text that does not parse."""
     try:
-        tree = ast.parse(text)
+        tree = pyast.parse(text)
     except (SyntaxError, ValueError):
         return []
     return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name.startswith("test")]

@@ -64,7 +64,7 @@ class Call:
         """The arguments as they would be written in a call; None unless their text gives the very same pickle."""
         raw = base64.b64decode(self.packed)
         try:
-            args, kwargs = ast.literal_eval(self.text)
+            args, kwargs = pyast.literal(self.text)
             if raw[:1] != b"\x80" or pickle.dumps((args, kwargs), raw[1]) != raw:
                 return None
         except (ValueError, SyntaxError, TypeError, LookupError, MemoryError, RecursionError):
