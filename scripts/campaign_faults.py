@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -40,9 +41,10 @@ CHANCE = ("toy/flaky", "toy/slow", "toy/order_dependent")
 DATA_MIB, RUN_MIB = 1024, 128
 
 
-def tasks_of(limit: int) -> list[Task]:
+def tasks_of(limit: int, only: Sequence[str] = ()) -> list[Task]:
     toy = [task for task in load_tasks("toy") if task.task_id not in CHANCE]
-    return [*toy, *(load_tasks("humaneval", limit=limit) if limit else [])]
+    every = [*toy, *(load_tasks("humaneval", limit=limit) if limit else [])]
+    return [task for task in every if not only or task.task_id in only]
 
 
 def audit_argv(source: Path, out: Path, sandbox: str) -> list[str]:
@@ -152,6 +154,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("plan", type=Path)
     parser.add_argument("--out", type=Path, required=True, help="a new folder")
     parser.add_argument("--limit", type=int, default=8, help="HumanEval tasks beside the toy ones")
+    parser.add_argument("-t", "--task", action="append", default=[], help="only these of them")
     parser.add_argument("--seed", type=int, help="another seed than the plan's")
     options = parser.parse_args(argv)
     if why := usable():
@@ -160,7 +163,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"{options.out} exists: give a new folder")
     plan = FaultPlan.from_file(options.plan)
     plan = plan if options.seed is None else replace(plan, seed=options.seed)
-    found = compare(plan, tasks_of(options.limit), options.out.resolve())
+    signal.signal(signal.SIGTERM, _interrupt)  # the engine and the mounts are put away on the way out
+    found = compare(plan, tasks_of(options.limit, options.task), options.out.resolve())
     text = json.dumps(found, indent=1)
     (options.out / "storm.json").write_text(text + "\n", encoding="utf-8")
     print(text)
@@ -168,6 +172,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if rare:
         print(f"the audit was done before all of these had struck: {', '.join(rare)}; give a higher --limit")
     return int(bool(found["differences"] or found["containers left"]))
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -32,6 +32,8 @@ from .private_engine import PrivateEngine, fill
 
 END_S = 90.0
 """How long an audit may take to end after SIGTERM, in seconds."""
+PAUSE_S = (0.5, 4.0)
+"""Between two faults of a lane."""
 LONG_LOCK_S = 33.0
 LONG_LOCKS = 2
 KEPT = "acidtest-storm:kept"
@@ -109,6 +111,9 @@ class Storm:
             self._calm.set()
             for lane in lanes:
                 lane.join()
+            if self.process is not None and self.process.poll() is None:  # we were interrupted
+                self.process.kill()
+                self.process.wait()
         if self.weather.errors:
             raise RuntimeError(f"a lane gave up: {self.weather.errors}")
         self.weather.fired.update(self.log.counts())
@@ -142,7 +147,7 @@ class Storm:
         rng.shuffle(todo)
         numbers: Counter[Fault] = Counter()
         try:
-            while todo and not self._calm.wait(rng.uniform(0.3, 2.0)):
+            while todo and not self._calm.wait(rng.uniform(*PAUSE_S)):
                 process = self._at_work()
                 if process is None or not self._strike(name, todo[-1], numbers[todo[-1]], process, rng):
                     continue
