@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..envs.verdict import Outcome
 from ..verifiers.audit_record import AuditRecord
 from ..verifiers.eqs import Share
-from ..verifiers.records import Standing
+from ..verifiers.records import Family
 from ..verifiers.stats import wilson
 from ..verifiers.summary import Summary
 
@@ -89,7 +90,11 @@ def audit_table(records: Sequence[AuditRecord]) -> Table:
 
 def open_line(records: Sequence[AuditRecord]) -> str:
     """Tasks that pay programs about which nothing can be said, because too little of their domain is known; or ""."""
-    left = {r.task_id: sum(f.standing is Standing.LEAD for f in r.findings) for r in records if r.unproven}
+    left = {
+        r.task_id: sum(a.outcome is Outcome.RESOLVED and a.family is not Family.BENIGN for a in r.attempts)
+        for r in records
+        if r.unproven
+    }
     named = [f"{task_id} ({count})" for task_id, count in left.items()]
     if not named:
         return ""
