@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from acidtest.envs.verdict import Outcome
+from acidtest.envs.patch import Patch
+from acidtest.envs.verdict import Outcome, Verdict
 from acidtest.scripts.tables import open_line
 from acidtest.verifiers.audit_record import AuditRecord
 from acidtest.verifiers.eqs import Attempt, Decision, Score
-from acidtest.verifiers.records import Family
+from acidtest.verifiers.records import Candidate, Family, Finding, Standing
 
 
 def record(*attempts: Attempt, v: float | None = None) -> AuditRecord:
@@ -19,7 +20,19 @@ def record(*attempts: Attempt, v: float | None = None) -> AuditRecord:
         decision_firm=False,
         v=v,
     )
-    return AuditRecord(task_id="own/1", attempts=attempts, searched=3, score=score)
+    candidate = Candidate(
+        task_id="own/1", patch=Patch(""), kind="S01", family=Family.EXPLOIT, origin="recipe"
+    )
+    verdict = Verdict(
+        task_id="own/1",
+        patch_digest="",
+        suite_digest="",
+        outcome=Outcome.RESOLVED,
+        original_outcome=Outcome.RESOLVED,
+    )
+    lead = Finding(candidate=candidate, verdict=verdict, standing=Standing.LEAD)
+    findings = (lead,) if any(a.outcome is Outcome.RESOLVED for a in attempts) else ()
+    return AuditRecord(task_id="own/1", attempts=attempts, findings=findings, searched=3, score=score)
 
 
 def attempt(number: int, family: Family, outcome: Outcome) -> Attempt:
