@@ -47,7 +47,9 @@ def measure(task: Task, *, sandbox: str, speed: bool = False) -> Row:
         with FunctionSearch(task, backend, jobs=1) as search:
             oracle = Oracle(search)
             oracle.prepare()
-            candidates = [c for module in (mutants, recipes, memorise) for c in module.attack(task)]
+            made = [c for module in (mutants, recipes, memorise) for c in module.attack(task)]
+            candidates = oracle.affordable(made)
+            row["left out"] = len(made) - len(candidates)
             _count(row, candidates)
             before, clock = search.cpu_seconds, time.monotonic()
             programs = [search.view.source_of(c.patch) or "" for c in candidates]
@@ -196,6 +198,7 @@ def summary(rows: Sequence[Row], wall: float) -> Row:
         "tasks": len(rows),
         "not searched": [f"{r['task_id']}: {r['error']}" for r in rows if r["error"]],
         "candidates": dict(families),
+        "left out (slow tests)": sum(row.get("left out", 0) for row in rows),
         "accepted mutants": sum(r.get("accepted", 0) for r in rows),
         "standings": dict(standings),
         "tasks with a proven finding": len(proven),

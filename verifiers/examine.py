@@ -81,7 +81,8 @@ def _examine_function(task: Task, verifier: Verifier, config: AuditConfig) -> Ex
     with FunctionSearch(task, verifier.backend, jobs=jobs) as search:
         oracle = Oracle(search, seed=config.seed)
         oracle.prepare()
-        found = oracle.examine(candidates)
+        chosen = oracle.affordable(candidates)
+        found = oracle.examine(chosen)
         pool = [p for one in found if (p := _pool_point(oracle, one)) is not None]
         pool += oracle.variant_points()
         doubts = tuple(
@@ -90,6 +91,10 @@ def _examine_function(task: Task, verifier: Verifier, config: AuditConfig) -> Ex
     attempts: list[Attempt] = []
     findings: list[Finding] = []
     notes: list[str] = []
+    if left_out := len(candidates) - len(chosen):
+        notes.append(
+            f"{left_out} of {len(candidates)} candidates left out, evenly: the suite's tests are slow"
+        )
     like_gold: set[Family] = set()
     for one in found:
         if one.duplicate_of:

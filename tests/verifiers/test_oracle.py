@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from acidtest.envs.task import Suite, Task
 from acidtest.verifiers.attackers import memorise, mutants, recipes
 from acidtest.verifiers.mutation.functions import FunctionView
 from acidtest.verifiers.oracle import Examined, Oracle
+from acidtest.verifiers.oracle.prove import VISIBLE_SECONDS
 from acidtest.verifiers.records import Candidate, Claim, Family, Standing, WitnessKind
 from acidtest.verifiers.search import FunctionSearch, SearchLimits, SearchUnsupported, worker_source
 
@@ -244,6 +246,24 @@ def test_a_slow_suite_stops_at_the_first_failed_assert(backend: SandboxBackend) 
             assert not probe.accepted
             shares.append(probe.share)
     assert shares == [2 / 3, 0.0]
+
+
+def test_mutants_of_a_slow_suite_are_thinned_out_and_nothing_else(
+    backend: SandboxBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (task,) = load_tasks("humaneval", task_ids=["HumanEval/0"])
+    given = [c for module in (mutants, recipes, memorise) for c in module.attack(task)]
+    others = [c for c in given if c.family is not Family.MUTANT]
+    with FunctionSearch(task, backend) as search:
+        quick = search.record()
+        assert Oracle(search).affordable(given) == given
+        slow = replace(quick, seconds=VISIBLE_SECONDS / (len(others) + 20))
+        monkeypatch.setattr(search, "record", lambda: slow)
+        chosen = Oracle(search).affordable(given)
+        assert chosen == Oracle(search).affordable(given)
+    assert [c for c in chosen if c.family is not Family.MUTANT] == others
+    assert len(chosen) == len(others) + 20 < len(given)
+    assert {c.candidate_id for c in chosen} < {c.candidate_id for c in given}
 
 
 def test_an_entry_point_named_like_a_test_is_not_taken_for_one(backend: SandboxBackend) -> None:

@@ -19,7 +19,7 @@ from ...envs.protocols import SandboxBackend
 from ...envs.task import Task
 from ..eqs import PoolPoint
 from ..mutation.variants import variants_of
-from ..records import Candidate, Standing, Witness, WitnessKind
+from ..records import Candidate, Family, Standing, Witness, WitnessKind
 from ..search import FunctionSearch, GoldRow, Probe
 from . import reseed
 from .domain import IN_DOMAIN, SAMPLED, STATED, Domain, OracleInput
@@ -33,6 +33,8 @@ SCRIPT_KIND = {"v": "value", "e": "exception", "t": "termination"}
 WITNESSES = 3
 GOLD_SECONDS = 0.03
 """CPU seconds that gold may need for all oracle inputs together; slower inputs are left out."""
+VISIBLE_SECONDS = 40.0
+"""CPU seconds that gold would need for the visible tests, once per candidate; beyond that mutants are thinned out."""
 STRONG = 0.8
 """A single witness proves from this rating on; weaker ones need company."""
 
@@ -182,6 +184,17 @@ class Oracle:
         texts = [self.search.view.source_of(patch) for patch in variants_of(self.search.task, limit=limit)]
         probes = self.search.probe([text for text in texts if text is not None])
         return [point for probe in probes if (point := self.pool_point(probe, "variant")) is not None]
+
+    def affordable(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """The candidates, in order; where the visible tests are slow, mutants evenly thinned out, the others all."""
+        given = list(candidates)
+        mutants = [at for at, one in enumerate(given) if one.family is Family.MUTANT]
+        room = int(VISIBLE_SECONDS / max(self.search.record().seconds, 1e-6)) - (len(given) - len(mutants))
+        room = max(room, 10)
+        if len(mutants) <= room:
+            return given
+        kept = {mutants[i * len(mutants) // room] for i in range(room)}
+        return [one for at, one in enumerate(given) if at in kept or one.family is not Family.MUTANT]
 
     def examine(self, candidates: Iterable[Candidate]) -> list[Examined]:
         """Search and prove; results in the candidates' order. standing is None for what the visible tests reject."""
