@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Served]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("specs")
+    parser.add_argument("specs", help="a spec, or a folder of them")
     parser.add_argument("out")
     parser.add_argument("--answers", required=True, help="command that answers DIR/requests.jsonl")
     parser.add_argument("-j", "--jobs", type=int, default=2)
@@ -91,7 +91,8 @@ def _parser() -> argparse.ArgumentParser:
 def _rows(specs: Path, path: Path) -> dict[str, dict[str, object]]:
     """The rows by task id, built once."""
     if not path.exists():
-        made = [build(read_spec(spec)) for spec in sorted(specs.glob("*.toml"))]
+        found = sorted(specs.glob("*.toml")) if specs.is_dir() else [specs]
+        made = [build(read_spec(spec)) for spec in found]
         path.write_text("".join(json.dumps(row) + "\n" for row in made), encoding="utf-8")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return {r2e_gym.task_of(row, "row").task_id: row for row in rows}
