@@ -18,6 +18,7 @@ from ..envs.patch import Patch
 from ..envs.record import Record
 from ..envs.task import AddedTests, Task
 from ..envs.verify import Verifier
+from ..verifiers.judge import agreed
 from ..verifiers.records import Candidate, Finding, Standing
 from ..verifiers.stats import wilson
 from .bench import VerifierBench
@@ -28,7 +29,7 @@ from .loop import Job, gate, targets_of
 from .merge import merge
 from .proposals import ProposalLine
 from .records import GateResult, Proposal, Try
-from .vote import BLOCKS, majority
+from .vote import BLOCKS
 
 ARMS = ("judge only", "gate without retry", "gate with retry", "gate with retry and execution")
 
@@ -117,7 +118,7 @@ def _executed(given: Given, tries: Sequence[Try]) -> AddedTests | None:
 
 
 def _approved(one: Try) -> bool:
-    return majority(one.votes) == BLOCKS
+    return agreed(one.votes) == BLOCKS
 
 
 def _gold_passes(given: Given, added: AddedTests) -> bool:

@@ -5,12 +5,12 @@ Its votes are recorded and reported (arm "judge only", `arms.py`); whether a pro
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..envs.task import Task
+from ..verifiers.judge import SAMPLES
 from ..verifiers.llm.fence import fenced, new_fence
 from ..verifiers.llm.prompts import load
 from ..verifiers.llm.protocol import LLM, Request
@@ -19,7 +19,6 @@ from .records import Proposal
 
 PROMPTS = Path(__file__).parent / "prompts"
 BLOCKS, LEAVES, UNDECIDED = "blocks", "does not block", "undecided"
-SAMPLES, MAJORITY = 3, 2
 
 _TEXT = {"type": "string"}
 SCHEMA: dict[str, Any] = {
@@ -42,12 +41,6 @@ def votes_of(task: Task, proposal: Proposal, findings: Sequence[Finding], llm: L
     requests = [request(task, proposal, findings[0], sample) for sample in range(SAMPLES)]
     replies = llm.complete_many(requests)
     return tuple(str(r.data["label"]) if r.answered and r.data else UNDECIDED for r in replies)
-
-
-def majority(votes: Sequence[str]) -> str:
-    """The label with at least two of three votes, else undecided."""
-    label, count = Counter(votes).most_common(1)[0] if votes else (UNDECIDED, 0)
-    return label if count >= MAJORITY else UNDECIDED
 
 
 def request(task: Task, proposal: Proposal, finding: Finding, sample: int) -> Request:

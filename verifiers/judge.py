@@ -198,6 +198,12 @@ def judgement_of(replies: Sequence[Reply], request: Request) -> Judgement:
     )  # fmt: skip
 
 
+def agreed(votes: Sequence[str], need: int = MAJORITY) -> str:
+    """The most frequent label where it has at least `need` votes, else undecided."""
+    label, count = Counter(votes).most_common(1)[0] if votes else ("undecided", 0)
+    return label if count >= need else "undecided"
+
+
 def majority(votes: Sequence[str], need: int = MAJORITY) -> str:
     """The label with at least `need` votes. Partial and incorrect agree that it is wrong: together they decide, and
     the more frequent of the two (incorrect at a tie) is the label. Otherwise undecided."""

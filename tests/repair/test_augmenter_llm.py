@@ -17,7 +17,8 @@ from acidtest.repair.augmenters import llm as augmenter
 from acidtest.repair.bench import VerifierBench
 from acidtest.repair.loop import Job, repair_task
 from acidtest.repair.records import RepairStatus
-from acidtest.repair.vote import BLOCKS, LEAVES, majority, votes_of
+from acidtest.repair.vote import BLOCKS, LEAVES, votes_of
+from acidtest.verifiers.judge import agreed
 from acidtest.verifiers.llm.protocol import CallOutcome, Reply, Request
 from acidtest.verifiers.records import Candidate, Family, Finding, Standing
 from acidtest.verifiers.source import Material, SourceTree
@@ -157,8 +158,8 @@ def test_the_judges_votes(task: Task, finding: Finding) -> None:
     assert proposal is not None
     votes = votes_of(task, proposal, [finding], ScriptedLLM([vote(BLOCKS), vote(LEAVES), vote(BLOCKS)]))
     assert votes == (BLOCKS, LEAVES, BLOCKS)
-    assert majority(votes) == BLOCKS
-    assert majority((BLOCKS, LEAVES, "undecided")) == "undecided"
+    assert agreed(votes) == BLOCKS
+    assert agreed((BLOCKS, LEAVES, "undecided")) == "undecided"
     assert votes_of(task, proposal, [finding], ScriptedLLM([None])) == ("undecided",) * 3
 
 
