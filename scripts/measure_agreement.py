@@ -7,8 +7,8 @@ Patches: of every toy task and every HumanEval task gold, the no-op, variants, m
 accepts), recipes and memorising programs; independent correct solutions (`--domains`); the zoo's payloads of the tasks
 in ZOO. Paths, each against a fresh strict verdict:
 
-again     strict once more, by a verifier that has a ledger; cached: the same question answered from that ledger's memory;
-          kept: from its file, by another ledger (outcomes that are never kept, timeouts say, are not asked for)
+cached    the same question again, answered from the ledger's memory; kept: from its file, by another ledger (outcomes
+          that are never kept, timeouts say, are asked afresh under these names)
 fast      the named defence;  no twin: neither twin nor probe
 search    what the forked search accepts (function tasks)
 bare      the exit code of the suite's own command in a fresh sandbox: no defence at all
@@ -39,6 +39,7 @@ from ..envs.errors import AcidtestError
 from ..envs.ledger import AGAIN, Ledger
 from ..envs.load import load_tasks
 from ..envs.patch import Patch
+from ..envs.protocols import SandboxBackend
 from ..envs.sandboxes import open_backend
 from ..envs.task import Task
 from ..envs.verdict import Verdict
@@ -53,7 +54,7 @@ from .bare import bare_run, docker_run
 
 Row = dict[str, Any]
 NO_TWIN = Defence(name="", twin=0.0, probe=False)
-SAME = ("again", "cached", "kept", "docker warm")
+SAME = ("cached", "kept", "docker warm")
 """Paths that must give the very same outcome; the others must pay the same, unless a layer that they lack refused it."""
 REFERENCE = {"docker warm": "docker"}
 """Against which path one is held where that was asked: `strict` for all others."""
@@ -75,39 +76,39 @@ class Paths:
 
     def __init__(self, stack: ExitStack, sandbox: str, seed: int, *, docker: bool) -> None:
         self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="acidtest-agreement-")))
-        cold = {"spares": 0} if sandbox == "docker" else {}
-        self.main = self._verifier(stack, sandbox, seed, cold)
-        self.warm = self._verifier(stack, "docker", seed, {"spares": 2}) if docker else None
-        self.cold = self._verifier(stack, "docker", seed, {"spares": 0}) if docker else None
-        self.ledger = stack.enter_context(Ledger(self.folder / "ledger.sqlite"))
-        self.cached = Verifier(sandbox=self.main.backend, seed=seed, ledger=self.ledger)
-        self._stack, self._seed = stack, seed
+        self.file, self._seed = self.folder / "ledger.sqlite", seed
+        backend = self._backend(stack, sandbox, {"spares": 0} if sandbox == "docker" else {})
+        self.main = Verifier(sandbox=backend, seed=seed, ledger=stack.enter_context(Ledger(self.file)))
+        self.quick = Verifier(sandbox=backend, seed=seed)
+        self.warm = self.cold = None
+        if docker:
+            self.warm = Verifier(sandbox=self._backend(stack, "docker", {"spares": 2}), seed=seed)
+            self.cold = Verifier(sandbox=self._backend(stack, "docker", {"spares": 0}), seed=seed)
 
-    def _verifier(self, stack: ExitStack, name: str, seed: int, options: dict[str, Any]) -> Verifier:
+    def _backend(self, stack: ExitStack, name: str, options: dict[str, Any]) -> SandboxBackend:
         backend = open_backend(name, **options)
         stack.callback(backend.close)
-        return Verifier(sandbox=backend, seed=seed)
+        return backend
 
     def ask(
         self, task: Task, patch: Patch, *, harmless: bool, containers: bool
     ) -> tuple[dict[str, str], Verdict]:
         """Outcome per path, and the fresh strict verdict."""
         strict = self.main.verify(task, patch)
+        assert not strict.cached
         part = self.main.prepared(task, task.suite).original
+        again = self.main.verify(task, patch)
+        with Ledger(self.file) as other:
+            kept = Verifier(sandbox=self.main.backend, seed=self._seed, ledger=other).verify(task, patch)
+        assert again.cached == kept.cached == (strict.outcome not in AGAIN)
         found = {
             "strict": str(strict.outcome),
-            "fast": str(self.main.verify(task, patch, defence="fast").outcome),
-            "no twin": str(self.main.verify(task, patch, defence=NO_TWIN).outcome),
+            "cached": str(again.outcome),
+            "kept": str(kept.outcome),
+            "fast": str(self.quick.verify(task, patch, defence="fast").outcome),
+            "no twin": str(self.quick.verify(task, patch, defence=NO_TWIN).outcome),
             "bare": _word(bare_run(self.main.backend, task, patch, part)[1]),
         }
-        found["again"] = str(self.cached.verify(task, patch).outcome)
-        if strict.outcome not in AGAIN:
-            again = self.cached.verify(task, patch)
-            with Ledger(self.folder / "ledger.sqlite") as other:
-                kept = Verifier(sandbox=self.main.backend, seed=self._seed, ledger=other).verify(task, patch)
-            assert again.cached
-            assert kept.cached
-            found |= {"cached": str(again.outcome), "kept": str(kept.outcome)}
         if containers and self.warm is not None:
             if self.main.backend.name != "docker" and self.cold is not None:
                 found["docker"] = str(self.cold.verify(task, patch).outcome)
