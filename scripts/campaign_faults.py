@@ -49,7 +49,19 @@ def tasks_of(limit: int, only: Sequence[str] = ()) -> list[Task]:
 
 def audit_argv(source: Path, out: Path, sandbox: str) -> list[str]:
     argv = [sys.executable, "-m", "acidtest.scripts.cli", "audit", str(source), "-o", str(out), "--quiet"]
-    return [*argv, "--sandbox", sandbox, "--jobs", "2", "--seed", "1", "--repo-mutants", "4"]
+    return [
+        *argv,
+        "--sandbox",
+        sandbox,
+        "--jobs",
+        "2",
+        "--seed",
+        "1",
+        "--repo-mutants",
+        "4",
+        "--calibration-runs",
+        "3",
+    ]
 
 
 def compare(plan: FaultPlan, tasks: Sequence[Task], folder: Path) -> dict[str, Any]:

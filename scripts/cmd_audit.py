@@ -43,6 +43,10 @@ def audit(
         str, typer.Option(help="Mechanical attackers, comma separated.")
     ] = "mutants,recipes,memorise",
     repo_mutants: Annotated[int, typer.Option(min=0, help="Mutants executed per repository task.")] = 40,
+    calibration_runs: Annotated[
+        int,
+        typer.Option(min=0, help="How often gold must resolve; 0: 5 times, fewer where its tests are slow."),
+    ] = 0,
     tamper: Annotated[bool, typer.Option("--tamper", help="Also run the zoo's tamper audit.")] = False,
     leaks: Annotated[bool, typer.Option("--leaks", help="Also audit the images for leaks.")] = False,
     llm: Annotated[str, typer.Option(help="MODEL, batch:MODEL, files:DIR or replay:FILE.")] = "",
@@ -96,7 +100,7 @@ def audit(
         config = AuditConfig(
             source=source, seed=seed, sandbox=sandbox, defence=defence,
             attackers=tuple(a.strip() for a in attackers.split(",") if a.strip()), repo_mutants=repo_mutants,
-            tamper=tamper, leaks=leaks, llm=llm, prices=prices, k=k, rounds=rounds, benign=benign, attacker_sees=attacker_sees,
+            calibration_runs=calibration_runs, tamper=tamper, leaks=leaks, llm=llm, prices=prices, k=k, rounds=rounds, benign=benign, attacker_sees=attacker_sees,
             candidates=candidates, alternatives=alternatives, pass_at_1=pass_at_1, max_usd=max_usd, jobs=jobs,
         )  # fmt: skip
         where = out or Path("runs") / (

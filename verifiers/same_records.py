@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ PRINTED = frozenset({"log", "log_truncated"})
 HOW = frozenset({"cached"})
 """Whether it was run or remembered, not what came of it."""
 SKIPPED = TIMES | PRINTED | HOW
+SLOW = re.compile(r"slow$|gold takes [\d.]+ s$")
+"""A flag and its reason that say how long something took: a time too."""
 
 
 def differences(one: Sequence[AuditRecord], other: Sequence[AuditRecord]) -> list[str]:
@@ -30,7 +33,9 @@ def bare(value: Any) -> Any:
     """A record without what two equal runs may differ in."""
     if isinstance(value, dict):
         return {key: bare(_twin(key, item)) for key, item in value.items() if key not in SKIPPED}
-    return [bare(item) for item in value] if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return [bare(item) for item in value if not (isinstance(item, str) and SLOW.match(item))]
 
 
 def _twin(key: str, value: Any) -> Any:

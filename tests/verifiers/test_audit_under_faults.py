@@ -84,6 +84,8 @@ def test_a_difference_is_named(tmp_path: Path) -> None:
         [one], [replace(one, findings=(replace(first, verdict=flipped), *one.findings[1:]))]
     )
     assert found == "toy/add_weak.findings[0].verdict.outcome: resolved | unresolved"
+    assert differences([one], [replace(one, flags=(*one.flags, "slow"), notes=("gold takes 2.1 s",))]) == []
+    assert len(differences([one], [replace(one, flags=(*one.flags, "flaky"))])) == 1
     assert differences([one], []) == ["toy/add_weak: only on one side"]
 
 
