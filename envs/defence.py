@@ -17,7 +17,7 @@ class Defence(Record):
     accounting: every id must be executed and passed, from the report channel; off: exit code and printed log.
     beacons: a claimed pass needs the tails of its test bodies (beacons.py). twin: share of claimed passes that
     the sabotaged twin examines, 0 … 1 (twin.py). probe: the comparison probe (probe.py).
-    integrity: what asserts rest on was not replaced (integrity.py; rides on the beacons).
+    integrity: what asserts rest on was not replaced, nor a trusted file (integrity.py; rides on the beacons).
     twin_sample: how many PASS_TO_PASS ids are told to fail beside all FAIL_TO_PASS ids.
     repeat: an added test that fails must fail again in another sandbox before the verdict is a false pass. No layer
     against cheating: it guards correct code against flaky added tests.

@@ -1,8 +1,9 @@
-"""Layer "integrity": the builtins, operators and assert methods that a verdict rests on are the ones it started with.
+"""Layer "integrity": what a verdict rests on is what it started with: builtins, operators, assert methods, test files.
 
 `inside/acid_integrity.py` reports at each test's tail what was replaced (C02, C05, C07), and trace functions (L06). What
-gold replaces too, as tests that patch builtins do, is no finding. Not covered: what is put back before the tail, and
-names outside the kept list.
+gold replaces too, as tests that patch builtins do, is no finding. And trusted files are read back when the command has
+ended: one that differs was rewritten by the submission while the tests ran (a later test file of the same run, say). Not
+covered: what is put back before the tail or the end, names outside the kept list, code changed in memory.
 """
 
 from __future__ import annotations
@@ -17,3 +18,12 @@ def replaced(seen: Iterable[str], golds: Iterable[str]) -> str:
         return ""
     shown = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
     return f"what asserts rest on was replaced while the tests ran: {shown}"
+
+
+def rewritten(seen: Iterable[str], golds: Iterable[str]) -> str:
+    """The same for trusted files that were not as written when the run had ended."""
+    names = sorted(set(seen) - set(golds))
+    if not names:
+        return ""
+    shown = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
+    return f"files of the suite were changed while its tests ran: {shown}"

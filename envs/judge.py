@@ -13,7 +13,7 @@ from .added import accuses, asked_again, run_apart, with_added
 from .case import Case, Examined, Ran
 from .defence import STRICT, Defence
 from .diff_policy import Plan, plan
-from .integrity import replaced
+from .integrity import replaced, rewritten
 from .patch import Patch
 from .prepared import Prepared
 from .probe import may_define_a_class, sort_alarms
@@ -226,8 +226,10 @@ def _replaced(case: Case, ran: Ran) -> str:
     """What integrity has to say; nothing without gold, whose own replacements are no finding."""
     if case.reference is None:
         return ""
-    seen = ran.original.report.replaced + (ran.added.report.replaced if ran.added is not None else ())
-    return replaced(seen, case.reference.replaced)
+    parts = [ran.original] + ([ran.added] if ran.added is not None else [])
+    objects = [name for seen in parts for name in seen.report.replaced]
+    files = [name for seen in parts for name in seen.changed]
+    return replaced(objects, case.reference.replaced) or rewritten(files, case.reference.changed)
 
 
 def _ids(case: Case, seen: Observation) -> IdMap:

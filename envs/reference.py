@@ -19,7 +19,7 @@ class Reference(Record):
     """statuses: executed id -> status under gold. mapped: expected id -> executed ids. excluded: expected id -> why
     it is left out. keys: executed id -> beacon keys its tail asked, in gold's run. responsive: executed ids whose gold
     twin failed when told to. alarms: probe alarms that gold raises itself. replaced: what gold's run itself replaces of
-    what asserts rest on. seconds: gold's run of the command.
+    what asserts rest on; changed: trusted files that it changes. seconds: gold's run of the command.
     """
 
     statuses: Mapping[str, Status] = field(default_factory=dict)
@@ -30,6 +30,7 @@ class Reference(Record):
     unresponsive: tuple[str, ...] = ()
     alarms: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     seconds: float = 0.0
     twin_seconds: float = 0.0
     resolved: bool = False

@@ -32,9 +32,13 @@ def make_reference(
     if planned.rejected:
         return Reference(log=f"gold patch rejected: {planned.rejected}")
 
+    changed: set[str] = set()
+
     def run(replies: dict[str, str]) -> Observation:
         with backend.open(SandboxSpec.of(task, limits)) as sandbox:
-            return run_job(sandbox, planned, part.job(STRICT), STRICT, replies)
+            seen = run_job(sandbox, planned, part.job(STRICT), STRICT, replies)
+        changed.update(seen.changed)
+        return seen
 
     real = run({})
     if not real.rejected and not real.run.finished:
@@ -59,6 +63,7 @@ def make_reference(
         responsive=responsive,
         unresponsive=unresponsive,
         replaced=real.report.replaced,
+        changed=tuple(sorted(changed)),
         seconds=real.run.seconds,
         twin_seconds=twin_seconds,
         resolved=outcome is Outcome.RESOLVED and not _lost_f2p(suite, excluded),

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .defence import Defence
 from .diff_policy import Plan, apply_op, disagreement
 from .errors import SandboxDied
-from .protocols import Channel, Exec, ExecResult, Framework, Op, Report, Sandbox, Write
+from .protocols import Channel, Exec, ExecResult, Framework, Op, Read, ReadResult, Report, Sandbox, Write
 from .run import SuiteRun
 
 LOG_BYTES = 200_000
 """How much of a suite's printed text is kept (head and tail): for people and attackers, never for grading."""
+
+
+WATCHED_BYTES = 2_000_000
+"""How much of the trusted files is read back after a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,13 +39,15 @@ class Job:
 class Observation:
     """run: for the record. report: beacon keys, alarms and other names, which grading needs once.
 
-    rejected: why the submission did not apply ("" when it did; then `run` is empty).
+    rejected: why the submission did not apply ("" when it did; then `run` is empty). changed: trusted files and helpers
+    that were not what we wrote when the command had ended (helpers as `{scratch}/…`).
     """
 
     run: SuiteRun
     report: Report
     rejected: str = ""
     patch_s: float = 0.0
+    changed: tuple[str, ...] = ()
 
 
 def run_job(
@@ -56,17 +62,37 @@ def run_job(
             apply_op(diff, sandbox.workdir),
         ]
     ops += run_ops(sandbox, job, replies)
+    written = next(op.files for op in ops[2 if plan.text else 0 :] if isinstance(op, Write))
+    kept = watched(written) if defence.integrity and defence.trusted_tests else {}
     if not defence.trusted_tests and plan.text:
         ops = _tests_first(ops)
-    results = sandbox.script(ops)
+    ended = len(ops)
+    results = sandbox.script([*ops, *(Read(path=path, limit=len(data) + 1) for path, data in kept.items())])
     applied = next((r for op, r in zip(ops, results, strict=False) if _is_apply(op)), None)
     patch_s = applied.seconds if isinstance(applied, ExecResult) else 0.0
     if isinstance(applied, ExecResult) and (problem := disagreement(plan, applied)):
         return Observation(run=SuiteRun(finished=False), report=Report(), rejected=problem, patch_s=patch_s)
-    last = results[-1] if len(results) == len(ops) else None
+    last = results[ended - 1] if len(results) == ended + len(kept) else None
     if not isinstance(last, ExecResult):
         raise SandboxDied("The sandbox ended before the suite's command did.")
-    return observation(job.framework, last, patch_s)
+    after = zip(kept.items(), results[ended:], strict=True)
+    changed = [
+        path for (path, data), read in after if not (isinstance(read, ReadResult) and read.data == data)
+    ]
+    names = tuple(path.replace(sandbox.scratch, "{scratch}", 1) for path in changed)
+    return replace(observation(job.framework, last, patch_s), changed=names)
+
+
+def watched(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Of the files that were written, those that are read back after the run: small ones first, WATCHED_BYTES in all."""
+    out: dict[str, bytes] = {}
+    left = WATCHED_BYTES
+    for path, data in sorted(files.items(), key=lambda pair: (len(pair[1]), pair[0])):
+        left -= len(data)
+        if left < 0:
+            break
+        out[path] = data
+    return out
 
 
 def run_ops(sandbox: Sandbox, job: Job, replies: Mapping[str, str] | None = None) -> list[Op]:
