@@ -6,7 +6,8 @@
 - gate with retry and execution: all gates, proposals until every target was executed and refused
 
 The first three are the paper's (10, 3 and 9 of its 11 tasks). "Really blocks" is executed for all four alike: gold
-passes the taken tests, and every target is refused, repeatedly. Gates run once per proposal, whatever the arm.
+passes the taken tests, and every target is refused, repeatedly. Gates run once per proposal, whatever the arm, and no
+expected value is mended: what is judged, gated and taken is the proposal as it was made.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def given_of(
     bench = VerifierBench(original, verifier)
     correct = correct_programs(original, verifier, alternatives=alternatives).patches
     job = Job(task=original, findings=held, bench=bench, augmenters={}, correct=correct)
-    fresh = [replace(gate(job, one.proposal, held), proposal=one.proposal, votes=one.votes) for one in tries]
+    fresh = [replace(gate(job, one.proposal, held, mend=False), votes=one.votes) for one in tries]
     targets = [finding.candidate for finding in held]
     return Given(task=original, bench=bench, tries=fresh, targets=targets, correct=correct)
 

@@ -142,15 +142,15 @@ def _iterate(job: Job, state: _State, iteration: int) -> bool:
     return moved
 
 
-def gate(job: Job, proposal: Proposal, findings: Sequence[Finding]) -> Try:
-    """One proposal through the gates, its expectation recomputed once where only that is wrong."""
+def gate(job: Job, proposal: Proposal, findings: Sequence[Finding], *, mend: bool = True) -> Try:
+    """One proposal through the gates; with `mend` its expectation is recomputed once where only that is wrong."""
     usd = float(proposal.metadata.get("usd", 0.0))
     if proposal.added.framework not in IN_ORDER_OF_FILE:
         proposal = replace(proposal, added=job.bench.with_executed_ids(proposal.added))
     votes = job.vote(job.task, proposal, findings) if job.vote else ()
     result = run_gates(_trial(job, proposal, findings))
     failed = result.failed_check
-    if failed is not None and failed.name == "gold passes" and failed.defect in RECOMPUTABLE:
+    if mend and failed is not None and failed.name == "gold passes" and failed.defect in RECOMPUTABLE:
         added, changes = recompute(job.bench, proposal.added)
         if changes:
             mended = replace(proposal, added=added, metadata={**proposal.metadata, "recomputed": changes})

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from acidtest.envs.load import load_tasks
 from acidtest.envs.patch import Patch
 from acidtest.envs.run import Status
 from acidtest.envs.task import AddedTests, Suite, Task
 from acidtest.envs.verdict import Outcome
-from acidtest.repair.arms import ARMS, Given, arms, taken_by
+from acidtest.envs.verify import Verifier
+from acidtest.repair.arms import ARMS, Given, arms, given_of, line_tries, taken_by
 from acidtest.repair.gates.trial import AddedRun
+from acidtest.repair.proposals import ProposalLine
 from acidtest.repair.records import Check, GateResult, Proposal, Try
 from acidtest.repair.vote import BLOCKS, LEAVES
 from acidtest.verifiers.records import Candidate, Family
@@ -115,3 +118,19 @@ def test_the_last_arm_gives_up_when_a_target_stays_open() -> None:
 @pytest.mark.parametrize("arm", ARMS)
 def test_no_proposal_no_claim(arm: str) -> None:
     assert taken_by(arm, given([], {})) is None
+
+
+def test_a_wrong_expected_value_is_not_mended_between_gate_and_taking() -> None:
+    """What an arm takes is what was gated: a mended copy that passes must not stand for the proposal that fails gold."""
+    (task,) = load_tasks("toy", task_ids=["toy/add_weak"])
+    text = "from solution import add\n\n\ndef test_a():\n    assert add(1, 3) == 5\n"
+    wrong = {"product": "def add(a, b):\n    return a * b\n"}
+    bad, good = (
+        ProposalLine(task_id=task.task_id, files={"test_added.py": t}, wrong=wrong, votes=YES, iteration=n)
+        for n, t in enumerate((text, text.replace("== 5", "== 4")), 1)
+    )
+    with Verifier(sandbox="local") as verifier:
+        held = given_of(task, verifier, line_tries([bad, good], task), wrong=good.wrong_candidates(task))
+        assert [one.result.passed for one in held.tries] == [False, True]
+        last = {row.arm: row for row in arms([held])}[ARMS[3]]
+    assert (last.claimed, last.blocks, last.gold_fails) == (1, 1, 0)
