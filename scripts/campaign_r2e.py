@@ -21,9 +21,11 @@ from pathlib import Path
 
 from ..envs import r2e_rule
 from ..envs.datasets import r2e_gym
+from ..envs.ledger import Ledger
 from ..envs.patch import Patch
 from ..envs.record import Record
 from ..envs.task import Task
+from ..envs.verdict import Verdict
 from ..envs.verify import Verifier
 from ..repair.lock import Lock, hardened
 from ..repair.overlay import apply_overlay, overlay_rows
@@ -66,13 +68,13 @@ def main(arguments: Sequence[str] | None = None) -> list[Served]:
     answers = out / "answers"
     audited = _audited(out, answers, options.answers, options.jobs)
     served: list[Served] = []
-    for name in ("llm", "differential"):
+    for name in options.augmenter or ("llm", "differential"):
         report = _repaired(out / name, audited, name, answers, options.answers, options.jobs)
         for line in report.lines():
             print(f"{name}: {line}")
         for record in report.records:
             print(f"{name}: {record.task_id} {record.status} {record.reason}")
-        served += _serve(name, rows, audited, report.lock)
+        served += _serve(name, rows, audited, report.lock, out)
     (out / "served.jsonl").write_text("".join(one.to_json() + "\n" for one in served), encoding="utf-8")
     for line in summary(served):
         print(line)
@@ -84,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("specs", help="a spec, or a folder of them")
     parser.add_argument("out")
     parser.add_argument("--answers", required=True, help="command that answers DIR/requests.jsonl")
+    parser.add_argument("--augmenter", action="append", choices=("llm", "differential"), help="default: both")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     return parser
 
@@ -155,11 +158,13 @@ def _repaired(
     return report
 
 
-def _serve(name: str, rows: dict[str, dict[str, object]], audited: Audit, lock: Lock) -> Iterator[Served]:
+def _serve(
+    name: str, rows: dict[str, dict[str, object]], audited: Audit, lock: Lock, out: Path
+) -> Iterator[Served]:
     overlays = {str(row["task_id"]): row for row in overlay_rows(lock)}
     tasks = {task.task_id: task for task in audited.tasks}
     records = {record.task_id: record for record in audited.records}
-    with Verifier(sandbox="docker") as verifier:
+    with Ledger(out / "served.sqlite") as ledger, Verifier(sandbox="docker", ledger=ledger) as verifier:
         for task_id, overlay in overlays.items():
             plain = tasks[task_id]
             strict = hardened(plain, lock, backend=verifier.backend)
@@ -168,20 +173,21 @@ def _serve(name: str, rows: dict[str, dict[str, object]], audited: Audit, lock: 
             programs = {"gold": Patch(plain.gold_patch), "no-op": Patch()}
             programs |= {f"{c.candidate_id} {c.kind} {c.description}": c.patch for c in proven}
             for program, patch in programs.items():
+                before = verifier.verify(plain, patch)
                 yield Served(
                     augmenter=name,
                     task_id=task_id,
                     program=program,
-                    strict_before=verifier.verify(plain, patch).reward,
-                    original_before=_original(verifier, plain, patch),
+                    strict_before=before.reward,
+                    original_before=_original(plain, before),
                     strict=verifier.verify(strict, patch).reward,
-                    original=_original(verifier, published, patch),
+                    original=_original(published, verifier.verify(published, patch)),
                 )
 
 
-def _original(verifier: Verifier, task: Task, patch: Patch) -> float | None:
+def _original(task: Task, verdict: Verdict) -> float | None:
     """The published rule on what the task's own suite ran."""
-    run = verifier.verify(task, patch).run
+    run = verdict.run
     return None if run is None else r2e_rule.original_reward(run, task.metadata["expected"])
 
 
