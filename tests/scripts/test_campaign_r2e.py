@@ -44,6 +44,7 @@ def test_answers_by_hand_say_undecided_about_programs_that_nobody_looked_at() ->
 @pytest.mark.campaign
 @pytest.mark.docker
 def test_audit_repair_and_both_rules(engine: str, tmp_path: Path) -> None:
+    """What `python -m acidtest.scripts.campaign_r2e examples/r2e OUT --answers …` does."""
     command = f"{sys.executable} {ANSWERS}"
     served = main([str(EXAMPLES / "r2e"), str(tmp_path), "--answers", command])
     exploits = [one for one in served if one.program not in {"gold", "no-op"}]
