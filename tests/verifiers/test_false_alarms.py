@@ -5,19 +5,21 @@ The default part is a sample on toy and HumanEval tasks; the campaign runs every
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from threading import Lock
 
 import pytest
 
+from acidtest.envs.ledger import Ledger
 from acidtest.envs.load import load_tasks
 from acidtest.envs.patch import Patch
 from acidtest.envs.task import Task
-from acidtest.envs.verdict import Verdict
 from acidtest.envs.verify import Verifier
 
 TOY = {task.task_id: task for task in load_tasks("toy")}
@@ -119,27 +121,32 @@ def function_solutions(data: Path) -> list[tuple[Task, Patch, str]]:
 
 
 def refused(cases: list[tuple[Task, Patch, str]], verifier: Verifier, name: str) -> list[str]:
-    """Verify all; write what was seen to the campaign folder; names of those that were not paid, with evidence."""
+    """Verify all; rows go to the campaign folder as they come; names of those that were not paid, with evidence."""
+    folder = campaign_folder()
+    lock = Lock()
+
+    def one(case: tuple[Task, Patch, str]) -> str:
+        task, patch, source = case
+        seen = verifier.verify(task, patch)
+        row = {
+            "task": task.task_id,
+            "source": source,
+            "outcome": seen.outcome,
+            "evidence": seen.evidence,
+            "notices": len(seen.notices),
+        }
+        with lock, (folder / f"false_alarms_{name}.jsonl").open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        return "" if seen.resolved else f"{task.task_id} ({source}): {seen.outcome} {seen.evidence}"
+
     with ThreadPoolExecutor(2) as pool:
-        verdicts: list[Verdict] = list(pool.map(lambda case: verifier.verify(case[0], case[1]), cases))
+        return [line for line in pool.map(one, cases) if line]
+
+
+def campaign_folder() -> Path:
     folder = Path(os.environ.get("ACIDTEST_CAMPAIGN", "runs/campaign"))
     folder.mkdir(parents=True, exist_ok=True)
-    rows = [
-        {
-            "task": c[0].task_id,
-            "source": c[2],
-            "outcome": v.outcome,
-            "evidence": v.evidence,
-            "notices": len(v.notices),
-        }
-        for c, v in zip(cases, verdicts, strict=True)
-    ]
-    (folder / f"false_alarms_{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    return [
-        f"{r['task']} ({r['source']}): {r['outcome']} {r['evidence']}"
-        for r in rows
-        if r["outcome"] != "resolved"
-    ]
+    return folder
 
 
 @pytest.mark.campaign
@@ -155,10 +162,19 @@ def test_every_independent_function_solution_is_paid(verifier: Verifier, data_di
 @pytest.mark.docker
 @pytest.mark.timeout(0)
 def test_gold_and_alternatives_of_all_rows_are_paid(engine: str, data_dir: Path) -> None:
+    """Quick suites first; verdicts are kept in the campaign folder, so an interrupted run goes on."""
+    seconds = {
+        row["instance_id"]: float(row["seconds_gold"])
+        for row in csv.DictReader((data_dir / "verified_on_sdists.csv").open())
+    }
     tasks = {t.task_id: t for t in load_tasks(f"sdists:{data_dir}")}
     cases = [(t, Patch(t.gold_patch), "gold") for t in tasks.values()]
     for line in (data_dir / "alternatives_dev.jsonl").read_text().splitlines():
         row = json.loads(line)
         cases.append((tasks[row["instance_id"]], Patch(row["patch"]), "alternative"))
-    with Verifier(sandbox="docker") as verifier:
+    cases.sort(key=lambda case: seconds[case[0].task_id])
+    with (
+        Ledger(campaign_folder() / "false_alarms.sqlite") as ledger,
+        Verifier(sandbox="docker", ledger=ledger) as verifier,
+    ):
         assert refused(cases, verifier, "rows") == []
