@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 
 from .errors import DiskFull, EngineTimeout, EngineUnavailable, ImageMissing, SandboxDied, SandboxError
 from .fault_plan import AT_OPEN, AT_SCRIPT, HARMLESS, INSIDE, VIOLENT, Dice, Fault, FaultLog, FaultPlan
-from .harm import harm
+from .harm import blow
 from .protocols import ExecResult, Op, OpResult, Sandbox, SandboxBackend, SandboxSpec
 
 __all__ = ["AT_OPEN", "AT_SCRIPT", "INSIDE", "VIOLENT", "Fault", "FaultPlan", "FaultyBackend", "WallClock"]
@@ -131,19 +131,24 @@ class FaultySandbox:
         def strike() -> None:
             nonlocal dealt
             try:
-                dealt = harm(self._engine, container, fault)
+                dealt = do()
             except (SandboxError, OSError) as error:
                 LOG.info("%s of %s came to nothing: %s", fault, container[:12], error)
 
-        timer = threading.Timer(self._dice.uniform(0, 0.05), strike)
-        timer.start()
+        try:
+            do = blow(self._engine, container, fault)
+        except (SandboxError, OSError) as error:
+            LOG.info("%s of %s came to nothing: %s", fault, container[:12], error)
+            self._dice.missed(fault)
+            return action()
+        striker = threading.Thread(target=strike, name="acidtest-fault")
+        striker.start()
         try:
             result = action()
             failed = False
             return result
         finally:
-            timer.cancel()
-            timer.join()
+            striker.join()
             (self._dice.hit if dealt and failed else self._dice.missed)(fault)
 
 

@@ -7,7 +7,7 @@ verdict is checked. Local and Docker verdicts alternate, with one ledger file fo
 driver rests, and one row is written: resident MiB, descriptors (less one for each spare container that waits), threads,
 containers. The summary gives, after the first
 tenth, the spread of each and its trend (least squares, per 1,000 verdicts). Exit code 1 for a wrong verdict, a cached one, more than
-50 MiB of spread, descriptors or threads that grow, or a container left.
+50 MiB of spread, descriptors or threads that grow (in the last quarter never as low as in the first), or a container left.
 """
 
 from __future__ import annotations
@@ -139,11 +139,14 @@ def course(samples: Sequence[Row], name: str) -> Row:
     late = samples[len(samples) // 10 :]
     values = [float(row[name]) for row in late]
     half = late[len(late) // 2 :]
+    quarter = max(1, len(values) // 4)
     return {
         "first": values[0],
         "last": values[-1],
         "lowest": min(values),
         "highest": max(values),
+        "highest of the first quarter": max(values[:quarter]),
+        "lowest of the last quarter": min(values[-quarter:]),
         "trend": round(trend(late, name), 3),
         "trend of the second half": round(trend(half, name), 3),
     }
@@ -175,10 +178,13 @@ def problems(found: Row) -> list[str]:
     memory = found["rss_mib"]
     if memory["highest"] - memory["lowest"] > SPREAD_MIB:
         said.append(f"memory moved by {memory['highest'] - memory['lowest']:.1f} MiB")
-    said += [
-        f"{name} grew" for name in ("descriptors", "threads") if found[name]["last"] > found[name]["first"]
-    ]
+    said += [f"{name} grew" for name in ("descriptors", "threads") if grew(found[name])]
     return said + ([f"{found['containers left']} containers left"] if found["containers left"] else [])
+
+
+def grew(course: Row) -> bool:
+    """Never again as low as it was: what comes and goes (a call's connection, a spare's socket) is no growth."""
+    return bool(course["lowest of the last quarter"] > course["highest of the first quarter"])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

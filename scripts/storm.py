@@ -32,7 +32,7 @@ from .private_engine import PrivateEngine, fill
 
 END_S = 90.0
 """How long an audit may take to end after SIGTERM, in seconds."""
-PAUSE_S = (0.5, 4.0)
+PAUSE_S = (0.3, 2.5)
 """Between two faults of a lane."""
 LONG_LOCK_S = 33.0
 LONG_LOCKS = 2

@@ -74,10 +74,11 @@ def test_endurance_of_forty_verdicts(tmp_path: Path) -> None:
 
 
 def test_growth_is_a_problem() -> None:
-    flat = {"first": 5.0, "last": 5.0, "lowest": 5.0, "highest": 5.0}
+    flat = measure_endurance.course([{"verdicts": n, "x": 5 + n % 2} for n in range(40)], "x")
+    rising = measure_endurance.course([{"verdicts": n, "x": 5 + n // 10} for n in range(40)], "x")
     found = {
         "wrong verdicts": [], "cached verdicts": 0, "containers left": 1, "threads": flat,
-        "rss_mib": {**flat, "highest": 60.0}, "descriptors": {**flat, "last": 6.0},
+        "rss_mib": {**flat, "lowest": 5.0, "highest": 60.0}, "descriptors": rising,
     }  # fmt: skip
     assert measure_endurance.problems(found) == [
         "memory moved by 55.0 MiB",
