@@ -17,6 +17,7 @@ from ..envs.verify import Verifier
 from ..verifiers.audit_config import AuditConfig
 from ..verifiers.audit_record import AuditRecord
 from ..verifiers.audit_task import Auditor
+from ..verifiers.llm.protocol import LLM
 from ..verifiers.records import Family, Finding, Standing
 from .bench import VerifierBench
 from .merge import joined_commands
@@ -41,10 +42,17 @@ def summary_of(record: AuditRecord) -> dict[str, Any]:
 
 
 def audited_again(
-    task: Task, suite: Suite, verifier: Verifier, config: AuditConfig, seed: int
+    task: Task, suite: Suite, verifier: Verifier, config: AuditConfig, seed: int, llm: LLM | None = None
 ) -> AuditRecord:
-    """The audit of the hardened task; infrastructure errors are raised."""
-    with Auditor(replace(config, seed=seed, tamper=False, leaks=False), verifier, None) as auditor:
+    """The audit of the hardened task; infrastructure errors are raised, and AnswersPending.
+
+    The model is the one that the repair was given, with its store and ceiling; without one none is asked, whatever the
+    first audit had.
+    """
+    settings = replace(
+        config, seed=seed, tamper=False, leaks=False, llm=config.llm if llm is not None else ""
+    )
+    with Auditor(settings, verifier, None, llm=llm) as auditor:
         return auditor.audit_task(task.with_suite(as_one(task, suite)))
 
 
@@ -65,8 +73,8 @@ def as_one(task: Task, suite: Suite) -> Suite:
 def held_out_findings(
     task: Task, before: AuditRecord, verifier: Verifier, config: AuditConfig, seed: int
 ) -> list[Finding]:
-    """Proven findings of another audit of the original suite, by another seed, that the first audit did not have."""
-    with Auditor(replace(config, seed=seed, tamper=False, leaks=False), verifier, None) as auditor:
+    """Proven findings of another mechanical audit of the original suite, by another seed, that the first did not have."""
+    with Auditor(replace(config, seed=seed, tamper=False, leaks=False, llm=""), verifier, None) as auditor:
         again = auditor.audit_task(task)
     known = {f.candidate.patch.text for f in before.findings if f.standing is Standing.PROVEN}
     return [

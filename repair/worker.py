@@ -105,7 +105,7 @@ class Worker:
         if not self.options.reaudit:
             return done
         seed = self.config.seed + self.options.seed
-        after = audited_again(original, entry.suite, self.verifier, self.config, seed)
+        after = audited_again(original, entry.suite, self.verifier, self.config, seed, self.llm)
         held_out: dict[str, tuple[int, int]] = {}
         if original.is_function:
             fresh = held_out_findings(original, record, self.verifier, self.config, seed)

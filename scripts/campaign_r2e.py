@@ -150,7 +150,7 @@ def _repaired(
     llm = f"files:{answers}" if augmenter == "llm" else ""
 
     def work() -> tuple[RepairReport, bool]:
-        report = repair(folder, augmenters=[augmenter], llm=llm, jobs=jobs, reaudit=not llm)
+        report = repair(folder, augmenters=[augmenter], llm=llm, jobs=jobs)
         return report, "answer" in report.stopped.lower()
 
     report = _until_answered(work, answers, command)

@@ -43,16 +43,21 @@ TAMPER_GROUPS = "CPRHLJ"
 
 
 class Auditor:
-    """Holds what all tasks of an audit share: options, verifier, model, outside data. A context manager."""
+    """Holds what all tasks of an audit share: options, verifier, model, outside data. A context manager.
 
-    def __init__(self, config: AuditConfig, verifier: Verifier, run: RunDir | None) -> None:
+    llm: the model when the caller has opened it (its store, its ceiling, its flush); None: opened as `config.llm` says.
+    """
+
+    def __init__(
+        self, config: AuditConfig, verifier: Verifier, run: RunDir | None, *, llm: LLM | None = None
+    ) -> None:
         self.config = config
         self.verifier = verifier
         self.run = run
         self.alternatives = Alternatives.read(config.alternatives) if config.alternatives else Alternatives()
         self.pass_rates = PassRates.read(config.pass_at_1) if config.pass_at_1 else PassRates()
         self._lock = threading.Lock()
-        self._llm: LLM | None = None
+        self._llm: LLM | None = llm
         self._store: CallStore | None = None
 
     def __enter__(self) -> Self:
