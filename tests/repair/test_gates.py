@@ -256,6 +256,13 @@ def test_what_is_late_is_measured_again_beside_the_bare_suite() -> None:
         assert stopped_by(run_gates(trial(bench=bench))) == "within time budget"
 
 
+def test_a_test_that_waits_gets_no_more_time_on_a_slow_machine() -> None:
+    late = ScriptedBench(runs={"gold": replace(PASS, seconds=12.0)}, slowness=3.0)
+    assert run_gates(trial(bench=late)).passed
+    sleepy = f"import time\n{GOOD}\n\ntime.sleep(12)\n"
+    assert stopped_by(run_gates(trial(sleepy, bench=late))) == "within time budget"
+
+
 def test_executions_that_disagree_and_order() -> None:
     sometimes = ScriptedBench(runs={("gold", 2): FAIL})
     assert stopped_by(run_gates(trial(bench=sometimes))) == "not flaky"
