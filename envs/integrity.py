@@ -13,17 +13,15 @@ from collections.abc import Iterable
 
 def replaced(seen: Iterable[str], golds: Iterable[str]) -> str:
     """The evidence sentence, "" where nothing but gold's own replacements was seen."""
-    names = sorted(set(seen) - set(golds))
-    if not names:
-        return ""
-    shown = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
-    return f"what asserts rest on was replaced while the tests ran: {shown}"
+    return _beyond_gold(seen, golds, "what asserts rest on was replaced while the tests ran")
 
 
 def rewritten(seen: Iterable[str], golds: Iterable[str]) -> str:
     """The same for trusted files that were not as written when the run had ended."""
+    return _beyond_gold(seen, golds, "files of the suite were changed while its tests ran")
+
+
+def _beyond_gold(seen: Iterable[str], golds: Iterable[str], fact: str) -> str:
     names = sorted(set(seen) - set(golds))
-    if not names:
-        return ""
     shown = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
-    return f"files of the suite were changed while its tests ran: {shown}"
+    return f"{fact}: {shown}" if names else ""

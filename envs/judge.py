@@ -124,7 +124,7 @@ class Judge:
         return SandboxSpec.of(task, self.limits)
 
     def _examine(self, case: Case, ran: Ran) -> Examined:
-        """Beacons, then twin, then probe, each as far as it is on."""
+        """Beacons, then integrity, then twin, each as far as it is on."""
         keys, added_keys = _keys(case, ran)
         lacking = grading.lacking_beacons(keys, ran.original.run, keys)
         if ran.added is not None:
