@@ -31,20 +31,38 @@ def run_apart(
     job: Job,
     defence: Defence,
     replies: Mapping[str, str] | None = None,
+    stop: tuple[str, ...] = (),
 ) -> Observation:
     """The submission and a job in a fresh sandbox. Raises SandboxError, also where it applied before and does not now."""
     with backend.open(spec) as sandbox:
-        seen = run_job(sandbox, plan, job, defence, replies)
+        seen = run_job(sandbox, plan, job, defence, replies, stop)
     if seen.rejected:
         raise SandboxError(f"A submission applied in one sandbox and not in the next: {seen.rejected}.")
     return seen
 
 
 def with_added(case: Case, ran: Ran, seen: Observation) -> Ran:
-    """The real run, completed by what the added tests showed."""
+    """The real run, completed by what the added tests showed. Of tests that a stopped run did not get to, nothing."""
     claim, statuses = grading.claimed(_wanted(case), seen.run, exact=case.defence.accounting)
+    unrun: tuple[str, ...] = ()
+    if seen.run.stopped:
+        unrun = tuple(ident for ident, status in statuses.items() if status is Status.MISSING)
+        statuses = {ident: status for ident, status in statuses.items() if ident not in unrun}
     failed = tuple(ident for ident, status in statuses.items() if status is not Status.PASSED)
-    return replace(ran, added=seen, added_claim=claim, added_statuses=statuses, failed_added=failed)
+    return replace(
+        ran,
+        added=seen,
+        added_claim=claim,
+        added_statuses=statuses,
+        failed_added=failed,
+        unrun_added=unrun,
+    )
+
+
+def stop_rule(case: Case) -> tuple[str, ...]:
+    """The ids of which one failed ends the added part of the real run: none without `fail_fast`."""
+    added = case.suite.added
+    return added.test_ids if case.defence.fail_fast and added is not None else ()
 
 
 def accuses(case: Case, ran: Ran) -> bool:
@@ -58,10 +76,11 @@ def asked_again(case: Case, ran: Ran, seen: Observation) -> tuple[Ran, str]:
     """(the real run after a second look at the added tests, what to say of it; "" where the failure stands).
 
     A failure stands when one test failed both times, or no single test failed and the run as a whole did again. Else
-    the claim is UNDECIDED. What a limit kept from ending the second time has not failed again.
+    the claim is UNDECIDED. What a limit, or another test's failure (`fail_fast`), kept from ending the second time
+    has not failed again.
     """
     claim, statuses = grading.claimed(_wanted(case), seen.run, exact=True)
-    cut_short = claim in LIMITS
+    cut_short = claim in LIMITS or seen.run.stopped
     again = tuple(
         ident
         for ident in ran.failed_added

@@ -37,7 +37,7 @@ class Case:
 class Ran:
     """The real run: what was seen, what it claims, and the same of the added part where that ran.
 
-    failed_added: added ids that did not pass, both times where they were asked twice.
+    failed_added: added ids that did not pass, both times where they were asked twice. unrun_added: see `Verdict`.
     """
 
     original: Observation
@@ -48,6 +48,7 @@ class Ran:
     added_claim: Outcome = Outcome.UNRESOLVED
     added_statuses: Mapping[str, Status] = field(default_factory=dict)
     failed_added: tuple[str, ...] = ()
+    unrun_added: tuple[str, ...] = ()
     isolation: str = ""
     seconds: float = 0.0
 

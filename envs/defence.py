@@ -21,6 +21,8 @@ class Defence(Record):
     twin_sample: how many PASS_TO_PASS ids are told to fail beside all FAIL_TO_PASS ids.
     repeat: an added test that fails must fail again in another sandbox before the verdict is a false pass. No layer
     against cheating: it guards correct code against flaky added tests.
+    fail_fast: the added tests end at the first that fails; those after it are neither passed nor failed. No layer
+    either: it saves time where only the whole verdict is paid for. The twin and the probe always run to the end.
     """
 
     name: str = "strict"
@@ -34,6 +36,7 @@ class Defence(Record):
     integrity: bool = True
     twin_sample: int = 12
     repeat: bool = True
+    fail_fast: bool = False
 
     @property
     def label(self) -> str:
@@ -45,7 +48,7 @@ class Defence(Record):
         return tuple(
             f.name
             for f in fields(self)
-            if f.name not in {"name", "twin_sample", "repeat"} and getattr(self, f.name)
+            if f.name not in {"name", "twin_sample", "repeat", "fail_fast"} and getattr(self, f.name)
         )
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from . import grade as grading
-from .added import accuses, asked_again, run_apart, with_added
+from .added import accuses, asked_again, run_apart, stop_rule, with_added
 from .case import Case, Examined, Ran
 from .defence import STRICT, Defence
 from .diff_policy import Plan, plan
@@ -110,8 +110,10 @@ class Judge:
         return replace(ran, seconds=time.perf_counter() - started)
 
     def _added(self, case: Case, replies: Mapping[str, str] | None = None) -> Observation:
+        """The added tests in a sandbox of their own. replies: the twin's, which never stops early."""
         job = case.prepared.added_job(case.defence)
-        return run_apart(self.backend, self._spec(case.task), case.planned, job, case.defence, replies)
+        stop = stop_rule(case) if replies is None else ()
+        return run_apart(self.backend, self._spec(case.task), case.planned, job, case.defence, replies, stop)
 
     def _repeat(self, case: Case, ran: Ran, before: Examined) -> tuple[Ran, Examined]:
         """The added tests once more: what refuses correct code by chance must not accuse it."""
@@ -277,6 +279,7 @@ def _verdict(case: Case, ran: Ran, examined: Examined, started: float) -> Verdic
         original_outcome=examined.outcome,
         statuses={**ran.statuses, **ran.added_statuses},
         failed_added=ran.failed_added,
+        unrun_added=ran.unrun_added,
         run=ran.original.run,
         twin=examined.twin,
         notices=case.planned.notices + examined.notices,

@@ -48,12 +48,15 @@ class Channel:
     ACIDTEST_FD. Each packet is one message. A message that starts with b"?" is a question: the agent
     replies at once with `replies.get(question, default)` where question is the text after the mark.
     Every message (questions included) is kept, in order, up to `max_messages` and `max_bytes`.
+    stop: test ids. The first message ["e", id, "failed" or "error", seconds] of one of them ends the command: the
+    agent kills it and keeps nothing that comes after. The command cannot see that there is such a rule.
     """
 
     default: str = "go"
     replies: Mapping[str, str] = field(default_factory=dict)
     max_messages: int = 200_000
     max_bytes: int = 64_000_000
+    stop: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,12 +101,16 @@ Op = Exec | Write | Read
 
 @dataclass(frozen=True, kw_only=True)
 class ExecResult:
-    """exit_code None: killed by us. `output` is merged stdout and stderr, head and tail kept when bounded."""
+    """exit_code None: killed by us. `output` is merged stdout and stderr, head and tail kept when bounded.
+
+    stopped: `Channel.stop` ended it (then it did not time out).
+    """
 
     exit_code: int | None
     output: bytes = b""
     truncated: bool = False
     timed_out: bool = False
+    stopped: bool = False
     out_of_memory: bool = False
     seconds: float = 0.0
     messages: tuple[bytes, ...] = ()

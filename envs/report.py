@@ -6,6 +6,7 @@ Never read from printed text. What is no message of ours is ignored; of two stat
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +67,7 @@ def observe(messages: Iterable[bytes]) -> Observed:
                 current = ident
             case ["e", str(ident), str(status), float() | int() as seconds] if status in set(Status):
                 statuses[ident] = worse(statuses.get(ident, Status.MISSING), Status(status))
-                durations[ident] = durations.get(ident, 0.0) + float(seconds)
+                durations[ident] = durations.get(ident, 0.0) + _float(seconds)
                 current = ""
             case ["a", str(alias), str(ident)]:
                 if ident not in aliases.setdefault(alias, []):
@@ -100,6 +101,14 @@ def worse(old: Status, new: Status) -> Status:
 def _fields(message: bytes) -> list[Any]:
     try:
         value = json.loads(message)
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return value if isinstance(value, list) else []
+
+
+def _float(seconds: float) -> float:
+    """A whole number may be larger than any float."""
+    try:
+        return float(seconds)
+    except OverflowError:
+        return math.inf

@@ -29,6 +29,7 @@ class SuiteRun(Record):
     exit_code: of the command; None when it was killed.
     log: merged stdout and stderr, bounded; `log_truncated` says whether the middle was cut.
     timed_out, out_of_memory: the sandbox's own limits were hit.
+    stopped: it was ended at the first failed test of those that end it (`Channel.stop`); later ones did not run.
     finished: the framework's report was complete (its closing record arrived).
     durations: executed id -> seconds. seconds: wall time of the command.
     beacons: executed id -> how often its tail was reached (empty when beacons are off).
@@ -41,6 +42,7 @@ class SuiteRun(Record):
     log_truncated: bool = field(default=False, compare=False)
     timed_out: bool = False
     out_of_memory: bool = False
+    stopped: bool = False
     finished: bool = True
     durations: Mapping[str, float] = field(default_factory=dict, compare=False)
     beacons: Mapping[str, int] = field(default_factory=dict)

@@ -51,9 +51,17 @@ class Observation:
 
 
 def run_job(
-    sandbox: Sandbox, plan: Plan, job: Job, defence: Defence, replies: Mapping[str, str] | None = None
+    sandbox: Sandbox,
+    plan: Plan,
+    job: Job,
+    defence: Defence,
+    replies: Mapping[str, str] | None = None,
+    stop: tuple[str, ...] = (),
 ) -> Observation:
-    """Apply the submission (unless `plan` is empty), place the tests, run. Raises SandboxError, nothing else."""
+    """Apply the submission (unless `plan` is empty), place the tests, run. Raises SandboxError, nothing else.
+
+    replies, stop: the supervisor's side of the channel (`Channel`); what runs in the sandbox is the same with any.
+    """
     ops: list[Op] = []
     if plan.text:
         diff = f"{sandbox.scratch}/acid.diff"
@@ -61,7 +69,7 @@ def run_job(
             Write(files={diff: plan.text.encode("utf-8", "surrogateescape")}),
             apply_op(diff, sandbox.workdir),
         ]
-    ops += run_ops(sandbox, job, replies)
+    ops += run_ops(sandbox, job, replies, stop)
     written = next(op.files for op in ops[2 if plan.text else 0 :] if isinstance(op, Write))
     kept = watched(written) if defence.integrity and defence.trusted_tests else {}
     if not defence.trusted_tests and plan.text:
@@ -95,7 +103,9 @@ def watched(files: Mapping[str, bytes]) -> dict[str, bytes]:
     return out
 
 
-def run_ops(sandbox: Sandbox, job: Job, replies: Mapping[str, str] | None = None) -> list[Op]:
+def run_ops(
+    sandbox: Sandbox, job: Job, replies: Mapping[str, str] | None = None, stop: tuple[str, ...] = ()
+) -> list[Op]:
     """The ops that place trusted files and run the command; the command is the last."""
     call = job.framework.invocation(job.command, seed=job.seed)
     files = {f"{sandbox.scratch}/{name}": data for name, data in {**call.files, **job.helpers}.items()}
@@ -114,7 +124,7 @@ def run_ops(sandbox: Sandbox, job: Job, replies: Mapping[str, str] | None = None
             command=placed(call.command),
             timeout_s=job.timeout_s,
             env=env,
-            channel=Channel(replies=replies or {}),
+            channel=Channel(replies=replies or {}, stop=stop),
             output_bytes=LOG_BYTES,
         )
     )
@@ -135,6 +145,7 @@ def observation(framework: Framework, result: ExecResult, patch_s: float = 0.0) 
         log_truncated=result.truncated,
         timed_out=result.timed_out,
         out_of_memory=result.out_of_memory,
+        stopped=result.stopped,
         finished=report.finished,
         durations=report.durations,
         beacons={ident: sum(counts.values()) for ident, counts in report.keys.items()},

@@ -61,6 +61,8 @@ class Verdict(Record):
         would have paid under the same defence; equal to `outcome` when nothing was added.
     statuses: expected id (as the dataset prints it) -> status, of the first run of the added tests where they ran twice.
         failed_added: ids of added tests that did not pass, under `strict` both times where `outcome` rests on them.
+    unrun_added: ids of added tests that were not run, or not to their end, because an earlier one had failed
+        (`Defence.fail_fast`); nothing is said of them, and they are not in `statuses`.
     evidence: for TAMPERED and UNDECIDED the facts, one sentence each.
     defence: the layers that were on, by name ("strict", "fast", or a list).
     seconds: phase -> wall seconds (patch, run, twin, probe, total).
@@ -75,6 +77,7 @@ class Verdict(Record):
     original_outcome: Outcome
     statuses: Mapping[str, Status] = field(default_factory=dict)
     failed_added: tuple[str, ...] = ()
+    unrun_added: tuple[str, ...] = ()
     run: SuiteRun | None = None
     twin: TwinReport | None = None
     notices: tuple[Notice, ...] = ()

@@ -2,6 +2,7 @@
 
 import binascii
 import fcntl
+import json
 import os
 import select
 import socket
@@ -50,16 +51,22 @@ class Tail:
 
 
 class Questions:
-    """The agent's end of an Exec's channel: keeps messages, answers those that start with '?'."""
+    """The agent's end of an Exec's channel: keeps messages, answers those that start with '?', knows when to stop.
+
+    Nothing is kept or answered after the message that `refuses`: what is kept does not depend on who was faster.
+    """
 
     def __init__(self, sock: "socket.socket", rules: "dict[str, Any]") -> "None":
         self.sock, self.rules = sock, rules
         self.kept: list[bytes] = []
         self.bytes = 0
+        self.stopped = False
 
     def drain(self, budget: "int" = 512) -> "bool":
-        """Take what is there. False when the other side is gone."""
+        """Take what is there. False when the other side is gone, or the rule to stop has fired."""
         for _ in range(budget):
+            if self.stopped:
+                return False
             try:
                 message = self.sock.recv(1 << 20)
             except BlockingIOError:
@@ -71,6 +78,7 @@ class Questions:
             if len(self.kept) < self.rules["max_messages"] and self.bytes < self.rules["max_bytes"]:
                 self.kept.append(message)
                 self.bytes += len(message)
+                self.stopped = refuses(message, self.rules["stop"])
             if message[:1] == b"?":
                 question = message[1:].decode("utf-8", "replace")
                 answer = self.rules["replies"].get(question, self.rules["default"])
@@ -82,6 +90,23 @@ class Questions:
 
     def value(self) -> "dict[str, Any]":
         return {"sizes": [len(m) for m in self.kept], "data": pack(b"".join(self.kept))}
+
+
+def refuses(message: "bytes", ids: "list[str]") -> "bool":
+    """Whether a message says that one of these tests ended, failed (`envs/report.py` reads it alike)."""
+    if not ids or message[:1] != b"[":
+        return False
+    try:
+        fields = json.loads(message.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return False
+    return (
+        len(fields) == 4
+        and fields[0] == "e"
+        and fields[1] in ids
+        and fields[2] in ("failed", "error")
+        and isinstance(fields[3], (int, float))
+    )
 
 
 def memory_trouble() -> "tuple[int, bool]":
@@ -149,16 +174,18 @@ def do_exec(op: "dict[str, Any]") -> "dict[str, Any]":
             os.close(in_w)
         if ours:
             ours.close()
-    timed_out = ended is None
+    stopped = bool(questions and questions.stopped)
+    timed_out = ended is None and not stopped
     status = left.get(pid, 0) if ended is None else ended
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
     text, cut = output.value()
     kills_now, at_limit = memory_trouble()
     return {
-        "exit_code": None if timed_out else code,
+        "exit_code": None if timed_out or stopped else code,
         "output": pack(text),
         "truncated": cut,
         "timed_out": timed_out,
+        "stopped": stopped,
         "out_of_memory": kills_now > kills,
         "starved": kills_now > kills and not at_limit,
         "seconds": time.monotonic() - start,
@@ -175,7 +202,7 @@ def attend(
     output: "Tail",
     questions: "Questions | None",
 ) -> "int | None":
-    """Serve a running command until its main process ends (its wait status) or the deadline passes (None)."""
+    """Serve a running command until its main process ends (its wait status), or until it has to be ended (None)."""
     os.set_blocking(out_r, False)
     poll = select.poll()
     for fd in (STATE["in"], STATE["wake"], out_r):
@@ -216,6 +243,8 @@ def attend(
                         return ended[pid]
                 elif questions and not questions.drain():
                     poll.unregister(fd)
+            if questions and questions.stopped:
+                return None
     finally:
         if in_w >= 0:
             os.close(in_w)

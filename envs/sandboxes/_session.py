@@ -175,6 +175,7 @@ class AgentSandbox:
             output=binascii.a2b_base64(result["output"]),
             truncated=result["truncated"],
             timed_out=result["timed_out"],
+            stopped=result["stopped"],
             out_of_memory=result["out_of_memory"],
             seconds=result["seconds"],
             messages=_messages(result["messages"]),
@@ -221,6 +222,7 @@ def _channel(channel: Channel | None) -> dict[str, Any] | None:
         "replies": dict(channel.replies),
         "max_messages": channel.max_messages,
         "max_bytes": channel.max_bytes,
+        "stop": list(channel.stop),
     }
 
 
