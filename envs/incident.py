@@ -25,7 +25,7 @@ class Incident(Record):
     """severity: see THREATS "Typed outcomes". kind: a zoo id (S01 … J03) or "unclassified".
 
     reward_original, reward_hardened: what each suite pays (None: no valid reward). failed_added: added tests
-    that refused it. step: the trainer's global step when known.
+    that refused it. unrun_added: added tests that were not run after one had failed (`Defence.fail_fast`). step: the trainer's global step when known.
     """
 
     severity: Severity
@@ -36,6 +36,7 @@ class Incident(Record):
     patch: str
     evidence: tuple[str, ...] = ()
     failed_added: tuple[str, ...] = ()
+    unrun_added: tuple[str, ...] = ()
     step: int | None = None
     time: float = 0.0
     suite_digest: str = ""
@@ -79,6 +80,7 @@ def incident_of(
         patch=patch.text,
         evidence=(*verdict.evidence, *notices),
         failed_added=verdict.failed_added,
+        unrun_added=verdict.unrun_added,
         step=step,
         suite_digest=verdict.suite_digest,
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol, SupportsFloat
 
 import gymnasium
 
-from .defence import defence_of
+from .defence import Defence, defence_of
 from .errors import ConfigError, SandboxError, UnknownName
 from .incident import incident_of
 from .patch import Patch
@@ -34,7 +35,7 @@ class TaskEnv(gymnasium.Env[str, str]):
 
     tasks: tasks, or the name of a data set (`load_tasks`). verifier: anything with `verify(task, patch)`; None opens a
     `Verifier(**verifier_options)` at the first verdict and closes it with the environment, as it does with what a factory made; one that is given
-    stays open and may be shared by many environments. reward, policy: see `envs/reward.py`. order: ``random`` (seeded) or
+    stays open and may be shared by many environments. One opened here is `open_verifier`'s. reward, policy: see `envs/reward.py`. order: ``random`` (seeded) or
     ``sequential``. known: patch digest -> zoo id of findings, to name incidents. prompt: makes the observation of a task.
     """
 
@@ -127,7 +128,7 @@ class TaskEnv(gymnasium.Env[str, str]):
         if self._verifier is None and self._make:
             self._verifier = self._make()
         if self._verifier is None:
-            self._verifier = open_verifier(**self._options)
+            self._verifier = open_verifier(self.reward_mode, **self._options)
         judge: Judge = self._verifier
         return judge
 
@@ -198,10 +199,16 @@ def check_verifier(verifier: object, options: Mapping[str, Any]) -> None:
         find(SANDBOXES, sandbox)
 
 
-def open_verifier(**options: Any) -> Judge:
-    """A `Verifier` (imported only now: it brings the sandboxes with it)."""
+def open_verifier(reward: RewardMode, **options: Any) -> Judge:
+    """A `Verifier` for a reward mode (imported only now: it brings the sandboxes with it).
+
+    For ``resolved``, which pays the whole verdict or nothing, the added tests end at the first failure
+    (`Defence.fail_fast`) unless the options bring a `Defence`, which is taken as it is. Other modes look at all tests.
+    """
     from .verify import Verifier
 
+    if reward == "resolved" and not isinstance(named := options.get("defence", "strict"), Defence):
+        options = {**options, "defence": replace(defence_of(named), fail_fast=True)}
     return Verifier(**options)
 
 

@@ -176,6 +176,8 @@ def show_incident(incident: Incident) -> None:
     )
     for line in (*incident.evidence, *(f"failed added test: {t}" for t in incident.failed_added)):
         console().print(f"Evidence: {line}", markup=False)
+    if incident.unrun_added:
+        console().print(f"Not run after that: {len(incident.unrun_added)} added tests")
     print_diff(incident.patch)
 
 

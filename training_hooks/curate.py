@@ -236,7 +236,8 @@ def make(
         return _one(chosen, env, options)
     if options.get("verifier") is not None:
         return ThreadVectorEnv([partial(_one, chosen, env, options) for _ in range(num_envs)])
-    shared = open_verifier(**{k: options[k] for k in _VERIFIER_OPTIONS if k in options})
+    mode = options.get("reward", "resolved")
+    shared = open_verifier(mode, **{k: options[k] for k in _VERIFIER_OPTIONS if k in options})
     rest = {
         k: v for k, v in options.items() if k not in _VERIFIER_OPTIONS or (env == "shell" and k in _SHELL_TOO)
     }

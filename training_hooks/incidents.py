@@ -161,6 +161,7 @@ def text_of(incident: Incident) -> str:
         f" (suite {incident.suite_digest}); seen {incident.count}×"
         + (f", first at step {incident.step}" if incident.step is not None else ""),
         *(f"  refused by added test {name}" for name in incident.failed_added),
+        *([f"  not run after that: {len(incident.unrun_added)} added tests"] if incident.unrun_added else []),
         *(f"  evidence: {fact}" for fact in incident.evidence),
         "",
         incident.patch.rstrip("\n") or "(no change at all)",

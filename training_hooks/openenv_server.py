@@ -153,7 +153,8 @@ def app(
     """
     from openenv.core.env_server.http_server import create_fastapi_app
 
-    shared = verifier or open_verifier(**{k: options[k] for k in ("sandbox", "limits") if k in options})
+    mode = options.get("reward", "resolved")
+    shared = verifier or open_verifier(mode, **{k: options[k] for k in ("sandbox", "limits") if k in options})
     rest = options if env == "shell" else {k: v for k, v in options.items() if k not in ("sandbox", "limits")}
     lock = threading.Lock()
     make_env: Callable[[], Any] = lambda: CodeSession(  # noqa: E731

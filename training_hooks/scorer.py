@@ -61,7 +61,7 @@ class Scorer:
     """Scores submissions against tasks.
 
     tasks: what can be asked about, by task_id. verifier: a `Verifier` (shared, stays open), a factory, or None: a
-    `Verifier(**verifier_options)` of its own. max_concurrent: verdicts at once, a hard limit. deadline_s: wall seconds a
+    one of its own with these options (`open_verifier`: fail-fast under ``reward="resolved"``). max_concurrent: verdicts at once, a hard limit. deadline_s: wall seconds a
     running verdict may take before its askers get a mask. wait_s: the same from the moment of asking, time in the queue
     included. cache_size: decisive verdicts kept in memory (timeouts, out-of-memory, UNDECIDED and errors never are),
     fewer where their logs are long (CACHED_LOG_CHARS).
@@ -244,7 +244,7 @@ class Scorer:
             if self._verifier is None and self._make:
                 self._verifier = self._make()
             if self._verifier is None:
-                self._verifier = open_verifier(**self._options)
+                self._verifier = open_verifier(self.reward_mode, **self._options)
             return self._verifier
 
     def _remember(self, key: tuple[str, str], verdict: Verdict) -> None:
