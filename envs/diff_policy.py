@@ -22,7 +22,6 @@ from .task import Suite, Task
 from .verdict import Notice
 
 MAX_BYTES = 20_000_000
-APPLY_EXIT = 97
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,9 +156,8 @@ def apply_env(workdir: str) -> dict[str, str]:
 
 
 def apply_op(file: str, workdir: str, timeout_s: float = 60.0) -> Exec:
-    """Apply the diff and print git's own reading of it, in one process. Exit 97: it does not apply."""
-    quoted = "'" + file.replace("'", "'\\''") + "'"
-    command = f"git apply --apply --numstat --summary -z --whitespace=nowarn {quoted} || exit {APPLY_EXIT}"
+    """Apply the diff and print git's own reading of it, in one process. Exits with 1 or 128 where it does not apply."""
+    command = ("git", "apply", "--apply", "--numstat", "--summary", "-z", "--whitespace=nowarn", file)
     return Exec(
         command=command, timeout_s=timeout_s, env=apply_env(workdir), output_bytes=4_000_000, check=True
     )

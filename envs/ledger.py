@@ -18,7 +18,7 @@ from typing import Self
 from .errors import AcidtestError, DiskFull, RunConflict
 from .verdict import Outcome, Verdict
 
-RUNNER_VERSION = "4"
+RUNNER_VERSION = "5"
 """Part of every cache key: raise it when the same inputs may get another verdict than before."""
 
 AGAIN = frozenset({Outcome.UNDECIDED, Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY})

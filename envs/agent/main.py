@@ -3,7 +3,6 @@
 import fcntl
 import os
 import resource
-import signal
 import sys
 
 from .files import do_read, do_write
@@ -13,6 +12,7 @@ from .tree import STATE, prctl, set_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from typing import Any
 
 

@@ -5,7 +5,6 @@ import fcntl
 import json
 import os
 import select
-import socket
 import time
 
 from .frames import CHUNK, fill, pack
@@ -13,7 +12,10 @@ from .tree import STATE, kill_tree, reap, spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from typing import Any
+else:
+    import _socket as socket  # what `socket` wraps
 
 PIPE_SIZE = 1 << 20
 CGROUP = "/sys/fs/cgroup/"

@@ -3,12 +3,14 @@
 import errno
 import os
 import resource
-import signal
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from typing import Any
+else:
+    import _signal as signal  # what `signal` wraps: its enums cost every sandbox milliseconds
 
 STATE: "dict[str, Any]" = {
     "workdir": "/",

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 
-from ..inside import source
+from ..inside import byte_code, source
 from ..protocols import ExecResult, Invocation, Report
 from ..report import observe
 
@@ -15,9 +15,13 @@ LIB = "{scratch}/lib"
 
 
 def helpers(*names: str) -> dict[str, bytes]:
-    """Helper files for the scratch folder: name -> text."""
+    """Helper files for the scratch folder: name -> text, and their byte code."""
     always = ("acid_import", "acid_integrity")
-    return {f"lib/{name}.py": source(name) for name in dict.fromkeys((*names, *always))}
+    chosen = tuple(dict.fromkeys((*names, *always)))
+    code = dict(byte_code(name) for name in chosen)
+    return {f"lib/{name}.py": source(name) for name in chosen} | {
+        f"lib/{p}": data for p, data in code.items()
+    }
 
 
 def on_path(command: str) -> str:

@@ -29,9 +29,9 @@ class Plain:
                 mend="Write it as: python test_file.py ...",
             )
         return Invocation(
-            command=f"{match['before']} {LIB}/acid_plain.py{match['files']}",
+            command=f"{match['before']} {LIB}/acid_run.py{match['files']}",
             env=seeded(seed),
-            files=helpers("acid_channel", "acid_plain"),
+            files=helpers("acid_channel", "acid_plain", "acid_run"),
         )
 
     def parse(self, result: ExecResult) -> Report:

@@ -1,8 +1,11 @@
 """In the sandbox: call a function on a module right after it was first imported, without importing it ourselves."""
 
-import importlib.util
+import _frozen_importlib
 import sys
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _waiting = {}  # type: Any
 
@@ -10,16 +13,16 @@ _waiting = {}  # type: Any
 class _Loader:
     """Delegates to the real loader, then calls what waits for the module."""
 
-    def __init__(self, real: Any) -> None:
+    def __init__(self, real: "Any") -> None:
         self._real = real
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> "Any":
         return getattr(self._real, name)
 
-    def create_module(self, spec: Any) -> Any:
+    def create_module(self, spec: "Any") -> "Any":
         return self._real.create_module(spec)
 
-    def exec_module(self, module: Any) -> None:
+    def exec_module(self, module: "Any") -> None:
         module.__spec__.loader = self._real
         module.__loader__ = self._real
         self._real.exec_module(module)
@@ -28,13 +31,13 @@ class _Loader:
 
 
 class _Finder:
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
         if name not in _waiting:
             return None
         at = sys.meta_path.index(self)
         sys.meta_path.remove(self)
         try:
-            spec = importlib.util.find_spec(name)
+            spec = _frozen_importlib._find_spec(name, path)  # type: ignore[attr-defined]
         finally:
             sys.meta_path.insert(at, self)
         if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
@@ -43,7 +46,7 @@ class _Finder:
         return spec
 
 
-def when_imported(name: str, function: Any) -> None:
+def when_imported(name: str, function: "Any") -> None:
     """Call `function(module)` now if the module is there, else as soon as it is."""
     if name in sys.modules:
         function(sys.modules[name])

@@ -9,9 +9,12 @@ import builtins
 import math
 import operator
 import sys
-from typing import Any
 
 import acid_import
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _BUILTINS = [
     "abs",
@@ -62,23 +65,23 @@ _gettrace = sys.gettrace
 _getprofile = sys.getprofile
 
 
-def _code(value: Any) -> Any:
+def _code(value: "Any") -> "Any":
     return getattr(value, "__code__", None)
 
 
-def _now(owner: Any, name: str) -> Any:
+def _now(owner: "Any", name: str) -> "Any":
     if isinstance(owner, type):
         return owner.__dict__.get(name)
     return getattr(owner, name, None)
 
 
-def keep(label: str, owner: Any, names: Any) -> None:
+def keep(label: str, owner: "Any", names: "Any") -> None:
     for name in names:
         value = _now(owner, name)
         _kept.append((label + "." + name, owner, name, value, _code(value)))
 
 
-def _unittest(module: Any) -> None:
+def _unittest(module: "Any") -> None:
     case = module.TestCase
     names = [n for n in case.__dict__ if n.startswith("assert")] + ["run", "__call__", "fail", "subTest"]
     keep("TestCase", case, names)
@@ -90,7 +93,7 @@ def _unittest(module: Any) -> None:
         keep("_Outcome", outcome, ["testPartExecutor"])
 
 
-def _pytest(module: Any) -> None:
+def _pytest(module: "Any") -> None:
     keep("pytest", module, _PYTEST)
     for place in ("_pytest.python_api", "_pytest.raises"):
         for name in ("RaisesContext", "RaisesExc", "ApproxBase", "ApproxScalar"):
@@ -99,11 +102,11 @@ def _pytest(module: Any) -> None:
                 keep(name, owner, ["__exit__", "__eq__"])
 
 
-def _numpy(module: Any) -> None:
+def _numpy(module: "Any") -> None:
     keep("numpy", module, _NUMPY)
 
 
-def _numpy_testing(module: Any) -> None:
+def _numpy_testing(module: "Any") -> None:
     keep("numpy.testing", module, [n for n in dir(module) if n.startswith("assert")])
 
 
@@ -117,7 +120,7 @@ acid_import.when_imported("numpy.testing", _numpy_testing)
 _traced = _gettrace() is not None or _getprofile() is not None
 
 
-def look() -> Any:
+def look() -> "Any":
     """Names of what was changed and not told yet."""
     found = []
     for label, owner, name, kept, code in _kept:

@@ -8,9 +8,12 @@ side; `all` says whether it equalled every one of at least two.
 import os
 import sys
 import warnings
-from typing import Any
 
 import acid_channel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _send = acid_channel.send
 _LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
@@ -22,7 +25,7 @@ class _Fresh:
     """Equal to nothing but itself, unless the other side says so."""
 
 
-def _files(cls: Any) -> Any:
+def _files(cls: "Any") -> "Any":
     """(file of the code of `__eq__`, file of the class's module); "" where there is none."""
     code = ""
     for base in cls.__mro__:
@@ -40,7 +43,7 @@ def _outside(path: str) -> bool:
     return path.startswith(_LIBRARY) or "/site-packages/" in path or "/dist-packages/" in path
 
 
-def _changed(other: Any) -> Any:
+def _changed(other: "Any") -> "Any":
     """Objects of the other side's type that differ from it."""
     kind = type(other)
     if kind is int or kind is float:
@@ -58,21 +61,21 @@ def _changed(other: Any) -> Any:
     return []
 
 
-def _is_true(value: Any) -> bool:
+def _is_true(value: "Any") -> bool:
     try:
         return bool(value)
     except Exception:
         return False
 
 
-def _equal(one: Any, two: Any) -> bool:
+def _equal(one: "Any", two: "Any") -> bool:
     try:
         return _is_true(one == two)
     except Exception:
         return False
 
 
-def _parts(value: Any, depth: int) -> Any:
+def _parts(value: "Any", depth: int) -> "Any":
     """The value and, for plain containers, what it holds (bounded)."""
     yield value
     if depth and type(value) in (list, tuple, set, frozenset):
@@ -83,7 +86,7 @@ def _parts(value: Any, depth: int) -> Any:
             yield from _parts(item, depth - 1)
 
 
-def _same_difference(one: Any, two: Any, other: Any) -> bool:
+def _same_difference(one: "Any", two: "Any", other: "Any") -> bool:
     """Whether `one - two` is what `one - other` is: a difference that does not depend on the other side."""
     try:
         return _is_true((one - two) == (one - other))
@@ -91,7 +94,7 @@ def _same_difference(one: Any, two: Any, other: Any) -> bool:
         return False
 
 
-def _examine(key: str, side: str, value: Any, other: Any, same: Any = None) -> None:
+def _examine(key: str, side: str, value: "Any", other: "Any", same: "Any" = None) -> None:
     for part in _parts(value, 3):
         cls = type(part)
         if cls in _PLAIN:
@@ -111,7 +114,7 @@ def _examine(key: str, side: str, value: Any, other: Any, same: Any = None) -> N
             _send("p", alarm)
 
 
-def _look(key: str, left: Any, right: Any) -> None:
+def _look(key: str, left: "Any", right: "Any") -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -121,19 +124,19 @@ def _look(key: str, left: Any, right: Any) -> None:
         return
 
 
-def equal(key: str, left: Any, right: Any) -> Any:
+def equal(key: str, left: "Any", right: "Any") -> "Any":
     """`left == right`, looked at."""
     _look(key, left, right)
     return left == right
 
 
-def pair(key: str, left: Any, right: Any) -> Any:
+def pair(key: str, left: "Any", right: "Any") -> "Any":
     """Both arguments of an assert method, looked at."""
     _look(key, left, right)
     return left, right
 
 
-def minus(key: str, left: Any, right: Any) -> Any:
+def minus(key: str, left: "Any", right: "Any") -> "Any":
     """`left - right`, looked at."""
     try:
         with warnings.catch_warnings():

@@ -5,10 +5,13 @@ Hooks the runner's reporter, sympy.testing.runtests (1.6 and later) or sympy.uti
 
 import os
 import time
-from typing import Any
 
 import acid_channel
 import acid_import
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _send = acid_channel.send
 _clock = time.perf_counter
@@ -17,19 +20,19 @@ _where = [""]
 _count = [0]
 
 
-def _file(reporter: Any, filename: str, *rest: Any) -> None:
+def _file(reporter: "Any", filename: str, *rest: "Any") -> None:
     root = str(getattr(reporter, "root_dir", "") or os.getcwd())
     _where[0] = os.path.relpath(os.path.abspath(str(filename)), root)
 
 
-def _entering(reporter: Any, function: Any) -> None:
+def _entering(reporter: "Any", function: "Any") -> None:
     ident = _where[0] + ":" + getattr(function, "__name__", str(function))
     _now.update(id=ident, start=_clock())
     _send("s", ident)
 
 
-def _ended(status: str) -> Any:
-    def report(reporter: Any, *rest: Any) -> None:
+def _ended(status: str) -> "Any":
+    def report(reporter: "Any", *rest: "Any") -> None:
         if _now:
             _send("e", _now["id"], status, round(_clock() - _now["start"], 6))
             _now.clear()
@@ -38,14 +41,14 @@ def _ended(status: str) -> Any:
     return report
 
 
-def _finish(reporter: Any, *rest: Any) -> None:
+def _finish(reporter: "Any", *rest: "Any") -> None:
     _send("f", _count[0])
 
 
-def _before(cls: Any, name: str, action: Any) -> None:
+def _before(cls: "Any", name: str, action: "Any") -> None:
     real = getattr(cls, name)
 
-    def method(self: Any, *args: Any, **named: Any) -> Any:
+    def method(self: "Any", *args: "Any", **named: "Any") -> "Any":
         action(self, *args)
         return real(self, *args, **named)
 
@@ -53,7 +56,7 @@ def _before(cls: Any, name: str, action: Any) -> None:
     setattr(cls, name, method)
 
 
-def hook(module: Any) -> None:
+def hook(module: "Any") -> None:
     cls = module.PyTestReporter
     _before(cls, "entering_filename", _file)
     _before(cls, "entering_test", _entering)

@@ -5,10 +5,13 @@ itself (another result while a test is on) stay apart. Python 3.6 and later.
 """
 
 import time
-from typing import Any
 
 import acid_channel
 import acid_import
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _send = acid_channel.send
 _worse = acid_channel.worse
@@ -17,7 +20,7 @@ _now = {}  # type: Any
 _count = [0]
 
 
-def ident_of(test: Any) -> str:
+def ident_of(test: "Any") -> str:
     name = getattr(test, "_testMethodName", "")
     if not name:
         return str(test.id())
@@ -25,7 +28,7 @@ def ident_of(test: Any) -> str:
     return "%s (%s.%s)" % (name, cls.__module__, cls.__qualname__)  # noqa: UP031
 
 
-def _started(result: Any, test: Any) -> None:
+def _started(result: "Any", test: "Any") -> None:
     if _now:
         return
     ident = ident_of(test)
@@ -39,33 +42,33 @@ def _started(result: Any, test: Any) -> None:
     _send("s", ident)
 
 
-def _status(result: Any, status: str) -> None:
+def _status(result: "Any", status: str) -> None:
     if _now and _now["result"] is result:
         _now["status"] = _worse(_now["status"], status)
 
 
-def _stopped(result: Any, test: Any) -> None:
+def _stopped(result: "Any", test: "Any") -> None:
     if _now and _now["result"] is result:
         _send("e", _now["id"], _now["status"], round(_clock() - _now["start"], 6))
         _now.clear()
         _count[0] += 1
 
 
-def _subtest(result: Any, test: Any, subtest: Any, error: Any) -> None:
+def _subtest(result: "Any", test: "Any", subtest: "Any", error: "Any") -> None:
     if error is not None:
         failed = issubclass(error[0], getattr(test, "failureException", AssertionError))
         _status(result, "failed" if failed else "error")
 
 
-def _finished(result: Any) -> None:
+def _finished(result: "Any") -> None:
     if not _now:
         _send("f", _count[0])
 
 
-def _before(cls: Any, name: str, action: Any) -> None:
+def _before(cls: "Any", name: str, action: "Any") -> None:
     real = getattr(cls, name)
 
-    def method(self: Any, *args: Any) -> Any:
+    def method(self: "Any", *args: "Any") -> "Any":
         action(self, *args)
         return real(self, *args)
 
@@ -77,7 +80,7 @@ def _before(cls: Any, name: str, action: Any) -> None:
     setattr(cls, name, method)
 
 
-def hook_results(module: Any) -> None:
+def hook_results(module: "Any") -> None:
     cls = module.TestResult
     _before(cls, "startTest", _started)
     for name, status in (
@@ -95,11 +98,11 @@ def hook_results(module: Any) -> None:
     _send("n", "unittest", "1")
 
 
-def shuffle_methods(module: Any) -> None:
+def shuffle_methods(module: "Any") -> None:
     cls = module.TestLoader
     real = cls.getTestCaseNames
 
-    def names(self: Any, case: Any) -> Any:
+    def names(self: "Any", case: "Any") -> "Any":
         return acid_channel.reordered(real(self, case), case.__name__)
 
     cls.getTestCaseNames = names
