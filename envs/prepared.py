@@ -10,7 +10,7 @@ from .beacons import rewrite
 from .defence import Defence
 from .diff_policy import touched
 from .frameworks import framework_of
-from .inside import source
+from .inside import helper_files
 from .probe import rewrite_comparisons
 from .protocols import Framework, Limits, SandboxBackend
 from .resolve_suite import TrustedFiles, added_files, resolve
@@ -53,9 +53,7 @@ class Part:
 
     def probe_job(self, defence: Defence) -> Job:
         """The same command on the test sources with probed comparisons (and no tails)."""
-        return replace(
-            self.job(defence, files=self.with_probe), helpers={"lib/acid_probe.py": source("acid_probe")}
-        )
+        return replace(self.job(defence, files=self.with_probe), helpers=helper_files("acid_probe"))
 
     @cached_property
     def with_probe(self) -> dict[str, bytes]:

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 
-from ..inside import byte_code, source
+from ..inside import helper_files
 from ..protocols import ExecResult, Invocation, Report
 from ..report import observe
 
@@ -15,13 +15,9 @@ LIB = "{scratch}/lib"
 
 
 def helpers(*names: str) -> dict[str, bytes]:
-    """Helper files for the scratch folder: name -> text, and their byte code."""
+    """Helper files for the scratch folder, path -> content; the two that every framework needs are among them."""
     always = ("acid_import", "acid_integrity")
-    chosen = tuple(dict.fromkeys((*names, *always)))
-    code = dict(byte_code(name) for name in chosen)
-    return {f"lib/{name}.py": source(name) for name in chosen} | {
-        f"lib/{p}": data for p, data in code.items()
-    }
+    return helper_files(*dict.fromkeys((*names, *always)))
 
 
 def on_path(command: str) -> str:

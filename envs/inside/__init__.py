@@ -20,6 +20,14 @@ def source(name: str) -> bytes:
     return files(__name__).joinpath(f"{name}.py").read_bytes()
 
 
+def helper_files(*names: str) -> dict[str, bytes]:
+    """Paths in the scratch folder -> content: the texts and their byte code."""
+    code = dict(byte_code(name) for name in names)
+    return {f"lib/{name}.py": source(name) for name in names} | {
+        f"lib/{path}": data for path, data in code.items()
+    }
+
+
 @cache
 def byte_code(name: str) -> tuple[str, bytes]:
     """(path relative to the text's folder, content) of a module's cached byte code, in the unchecked form (PEP 552)."""

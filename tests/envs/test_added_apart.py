@@ -303,7 +303,7 @@ from solution import add
 
 def test_more():
     assert add(2, 3) == 5
-    runner = sys.modules["__main__"]
+    runner = sys.modules["acid_plain"]
     send = runner._send
     if os.environ["TURN"] == "1":
         runner._send = lambda *fields: None if fields[0] == "f" else send(*fields)

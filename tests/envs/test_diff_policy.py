@@ -45,12 +45,12 @@ def git(folder: Path, *args: str) -> str:
 
 
 def applied(folder: Path, text: str) -> ExecResult:
-    """What the op of a grading sandbox gives, run here by bash and git."""
+    """What the op of a grading sandbox gives, run here by git."""
     diff = folder.parent / "acid.diff"
     diff.write_bytes(text.encode("utf-8", "surrogateescape"))
     op = apply_op(str(diff), str(folder))
     done = subprocess.run(
-        ["bash", "-c", str(op.command)],
+        list(op.command),
         cwd=folder,
         env={"PATH": "/usr/bin:/bin", **apply_env(str(folder))},
         stdout=subprocess.PIPE,

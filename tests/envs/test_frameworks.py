@@ -60,7 +60,7 @@ def test_contract(name: str) -> None:
     call = framework.invocation(COMMANDS[name], seed=3)
     assert call.env["ACIDTEST_SHUFFLE"] == "3"
     assert "{scratch}/lib" in call.command
-    assert all(path.startswith("lib/") and path.endswith(".py") for path in call.files)
+    assert all(path.startswith("lib/") and path.endswith((".py", ".pyc")) for path in call.files)
     assert "ACIDTEST_SHUFFLE" not in framework.invocation(COMMANDS[name]).env
     assert all(not path.startswith("/") for path in framework.test_paths(COMMANDS[name]))
     assert framework.map_ids(["a::b"], ["a::b"]).mapped == {"a::b": ("a::b",)}

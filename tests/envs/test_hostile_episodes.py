@@ -39,7 +39,7 @@ TASK = at.Task(
 )
 WRITE = "cat > solution.py <<'E'\n{}E"
 SOLVE = WRITE.format(GOLD)
-FORGE = 'runner = __import__("sys").modules["__main__"]\n\n\ndef run_one(ident, function):\n    runner._send("s", ident)\n    runner._send("e", ident, "passed", 0.0)\n\n\nrunner.run_one = run_one\n\n\ndef add(a, b):\n    return 0\n'
+FORGE = 'runner = __import__("sys").modules["acid_plain"]\n\n\ndef run_one(ident, function):\n    runner._send("s", ident)\n    runner._send("e", ident, "passed", 0.0)\n\n\nrunner.run_one = run_one\n\n\ndef add(a, b):\n    return 0\n'
 
 
 @pytest.fixture(scope="module")

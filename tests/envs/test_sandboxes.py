@@ -336,8 +336,10 @@ def test_the_agent_is_python_36() -> None:
         "resource",
         "select",
         "signal",
+        "_signal",
     } | {
         "socket",
+        "_socket",
         "stat",
         "struct",
         "sys",

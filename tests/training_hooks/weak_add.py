@@ -23,7 +23,7 @@ HALF = "def add(a, b):\n    return a\n"
 EXPLOIT = "def add(a, b):\n    return a * b\n"
 TAMPER = """import sys
 
-runner = sys.modules["__main__"]
+runner = sys.modules["acid_plain"]
 
 
 def run_one(ident, function):
