@@ -183,6 +183,7 @@ def added_run(verdict: Verdict) -> AddedRun:
     return AddedRun(
         outcome=verdict.outcome,
         statuses=verdict.statuses,
+        durations=run.durations if run else {},
         log=run.log if run else "\n".join(verdict.evidence),
         seconds=(sum(run.durations.values()) if run.durations else run.seconds) if run else 0.0,
         wall=run.seconds if run else 0.0,

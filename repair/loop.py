@@ -21,6 +21,7 @@ from .defects import Defect
 from .gates import run_gates
 from .gates.trial import GateLimits, Trial
 from .merge import merge
+from .order import in_order, kills_of
 from .prove import Proof, prove
 from .recompute import recompute
 from .records import Proposal, RepairRecord, RepairStatus, Try
@@ -83,9 +84,7 @@ def repair_task(job: Job) -> tuple[RepairRecord, AddedTests | None, Proof | None
             reason = "the augmenters have nothing more to propose"
     proof = None
     if state.added is not None:
-        proof = prove(
-            job.bench, state.added, [f.candidate for f in targets], job.correct, runs=job.limits.block_runs
-        )
+        state.added, proof = _proven(job, state, targets)
         if not proof.holds:
             reason = f"the proof of the whole suite does not hold: {_why(proof)}"
             state.added = None
@@ -104,6 +103,27 @@ def repair_task(job: Job) -> tuple[RepairRecord, AddedTests | None, Proof | None
         budget_spent=spent,
     )
     return record, state.added, proof
+
+
+def _proven(job: Job, state: _State, targets: Sequence[Finding]) -> tuple[AddedTests, Proof]:
+    """The added tests with the best first, and the proof of exactly those; in the order they were found in where that
+    refuses more (a program that keeps state between calls may pass in one order and fail in another)."""
+    assert state.added is not None
+    programs = [finding.candidate for finding in targets]
+    kills = kills_of(job.bench, state.added, programs)
+
+    def proof_of(tests: AddedTests) -> Proof:
+        proof = prove(job.bench, tests, programs, job.correct, runs=job.limits.block_runs)
+        return replace(proof, kill_rates=kills.rates)
+
+    ordered = in_order(state.added, kills)
+    proof = proof_of(ordered)
+    gated = {name for one in state.tries if one.result.passed for name in one.result.blocked}
+    if ordered == state.added or (proof.holds and gated <= set(proof.blocked)):
+        return ordered, proof
+    other = proof_of(state.added)
+    better = other.holds and (not proof.holds or len(other.blocked) > len(proof.blocked))
+    return (state.added, other) if better else (ordered, proof)
 
 
 @dataclass

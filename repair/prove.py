@@ -17,12 +17,13 @@ from .bench import VerifierBench
 class Proof(Record):
     """gold: how often gold resolved, of `runs`. blocked: candidate id -> added ids that refused it, every time.
 
-    paid: targets that still pass at least once. refused: correct programs that were not resolved (must be empty).
+    kill_rates: added id -> share of the targets that it refused, in a run to the end before they were put in order (`order.py`). paid: targets that still pass at least once. refused: correct programs that were not resolved (must be empty).
     """
 
     runs: int
     gold: int = 0
     blocked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kill_rates: Mapping[str, float] = field(default_factory=dict)
     paid: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     correct: int = 0

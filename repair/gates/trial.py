@@ -23,11 +23,12 @@ class AddedRun:
     """One execution of the added tests alone, against one program.
 
     statuses: added id -> status. passed: every id executed and passed, under the defence that was asked for.
-    seconds: the tests' own time as the runner reports it (the command's where it reports none); wall: the command's.
+    durations: executed id -> seconds. seconds: the tests' own time as the runner reports it (the command's where it reports none); wall: the command's.
     """
 
     outcome: Outcome
     statuses: Mapping[str, Status] = field(default_factory=dict)
+    durations: Mapping[str, float] = field(default_factory=dict)
     log: str = ""
     seconds: float = 0.0
     wall: float = 0.0
