@@ -75,7 +75,9 @@ class Exec:
     output_bytes: int = 1_000_000
     channel: Channel | None = None
     check: bool = False
-    """In a `script`: stop after this op when its exit code is not 0."""
+    """In a `script`: stop after this op when its exit code is not 0. For commands of ours that run nobody's code."""
+    ready: tuple[str, ...] = ()
+    """The same as a script and its arguments, for the sandbox's waiting interpreter: `python SCRIPT ARGUMENT...`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,10 +170,12 @@ class SandboxBackend(Protocol):
 class Invocation:
     """How a framework wants its suite run: the command, extra environment, and trusted helper files.
 
-    `files` are written into the sandbox's scratch folder; `{scratch}` in command and env is replaced by it.
+    `files` are written into the sandbox's scratch folder; `{scratch}` in command, script and env is replaced by it.
+    script: where the command is `python SCRIPT ARGUMENT...` and nothing else, its words after `python`.
     """
 
     command: str
+    script: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
 

@@ -122,6 +122,7 @@ def run_ops(
     ops.append(
         Exec(
             command=placed(call.command),
+            ready=tuple(placed(word) for word in call.script),
             timeout_s=job.timeout_s,
             env=env,
             channel=Channel(replies=replies or {}, stop=stop),

@@ -23,10 +23,13 @@ import marshal
 from functools import cache
 from pathlib import Path
 
-PARTS = ("tree", "frames", "run", "files", "main")
+PARTS = ("tree", "frames", "ready", "run", "files", "main")
 
 _BOOT = """\
-import os, sys
+import sys
+if not sys.path[0]:
+    del sys.path[0]
+import os
 left, parts = int(sys.argv[1]), []
 while left:
     parts.append(os.read(0, left))
@@ -57,7 +60,17 @@ def compiled() -> bytes:
     return marshal.dumps(compile(source(), "acidtest-agent", "exec"))
 
 
-def argv(python: str, *, code: bool = False) -> list[str]:
-    """Its command line. `source()` follows on standard input (code: `compiled()`), which keeps `ps` readable."""
+def argv(python: str, *, code: bool = False, isolated: bool = True) -> list[str]:
+    """Its command line. `source()` follows on standard input (code: `compiled()`), which keeps `ps` readable.
+
+    isolated: whatever the image's environment and packages hold cannot disturb it. Without, it is an interpreter as a
+    test command would start it, and can fork one that waits (`ready`): only where environment and image are ours.
+    """
     program = compiled() if code else source()
-    return [python, "-I", "-S", "-c", _BOOT % (_CODE if code else _TEXT), str(len(program))]
+    return [
+        python,
+        *(["-I", "-S"] if isolated else []),
+        "-c",
+        _BOOT % (_CODE if code else _TEXT),
+        str(len(program)),
+    ]

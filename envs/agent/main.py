@@ -7,6 +7,7 @@ import sys
 
 from .files import do_read, do_write
 from .frames import receive, send
+from .ready import start_ready
 from .run import do_exec
 from .tree import STATE, prctl, set_signals
 
@@ -31,6 +32,8 @@ def do_setup(op: "dict[str, Any]") -> "dict[str, Any]":
         os.symlink(sys.executable, os.path.join(link, "python"))
         env["PATH"] = path + ":" + link
     STATE["env"] = env
+    if op.get("ready"):
+        start_ready()
     return {name: STATE[name] for name in ("workdir", "scratch")}
 
 

@@ -8,6 +8,7 @@ import select
 import time
 
 from .frames import CHUNK, fill, pack
+from .ready import READY, forget_ready, hand_over
 from .tree import STATE, kill_tree, reap, spawn
 
 TYPE_CHECKING = False
@@ -149,14 +150,17 @@ def do_exec(op: "dict[str, Any]") -> "dict[str, Any]":
     questions = Questions(ours, op["channel"]) if ours else None
     output = Tail(op["output_bytes"])
     try:
-        pid = spawn(op, out_w, in_r, theirs.fileno() if theirs else -1)
+        channel = theirs.fileno() if theirs else -1
+        pid = hand_over(op, out_w, in_r, channel) or spawn(op, out_w, in_r, channel)
         os.close(out_w)
         os.close(in_r)
         if theirs:
             theirs.close()
         feed, in_w = in_w, -1
         ended = attend(pid, start + op["timeout"], out_r, feed, stdin, output, questions)
-        left = kill_tree()
+        if not op.get("check"):
+            forget_ready()
+        left = kill_tree(READY.get("pid", 0))
         while True:
             try:
                 data = os.read(out_r, CHUNK)

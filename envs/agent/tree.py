@@ -75,18 +75,18 @@ def descendants() -> "list[int]":
     return sorted(found)
 
 
-def kill_tree() -> "dict[int, int]":
-    """Kill everything but the agent and collect it: pid -> wait status. Returns when nothing is left."""
+def kill_tree(spared: "int" = 0) -> "dict[int, int]":
+    """Kill everything but the agent (and one child) and collect it: pid -> wait status. Returns when nothing is left."""
     ended: dict[int, int] = {}
     while True:
-        if os.getpid() == 1:
+        if os.getpid() == 1 and not spared:
             try:
                 os.kill(-1, signal.SIGKILL)
             except ProcessLookupError:
                 return ended
             ended.update(reap_all())
             continue
-        pids = descendants()
+        pids = [pid for pid in descendants() if pid != spared]
         for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -116,9 +116,35 @@ def set_signals(action: "signal.Handlers") -> "None":
             continue
 
 
-def spawn(op: "dict[str, Any]", out: "int", stdin: "int", channel: "int") -> "int":
+def settle(op: "dict[str, Any]", out: "int", stdin: "int", channel: "int") -> "None":
+    """Make this fresh child what a command expects: streams, limits, folder; nothing of the agent's."""
+    os.dup2(stdin, 0)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    if channel >= 0:
+        os.set_inheritable(channel, True)
+    prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
+    for name, value in STATE["rlimits"]:
+        limit = getattr(resource, name)
+        hard = resource.getrlimit(limit)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (value, value))
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("500")
+    except OSError:
+        pass
+    os.chdir(op.get("cwd") or STATE["workdir"])
+
+
+def environment(op: "dict[str, Any]") -> "dict[str, str]":
     env = dict(STATE["env"])
     env.update(op.get("env") or {})
+    return env
+
+
+def spawn(op: "dict[str, Any]", out: "int", stdin: "int", channel: "int") -> "int":
+    env = environment(op)
     if channel >= 0:
         env["ACIDTEST_FD"] = str(channel)
     argv = op["argv"]
@@ -128,23 +154,7 @@ def spawn(op: "dict[str, Any]", out: "int", stdin: "int", channel: "int") -> "in
     try:
         os.setsid()
         set_signals(signal.SIG_DFL)
-        os.dup2(stdin, 0)
-        os.dup2(out, 1)
-        os.dup2(out, 2)
-        if channel >= 0:
-            os.set_inheritable(channel, True)
-        prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
-        for name, value in STATE["rlimits"]:
-            limit = getattr(resource, name)
-            hard = resource.getrlimit(limit)[1]
-            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            resource.setrlimit(limit, (value, value))
-        try:
-            with open("/proc/self/oom_score_adj", "w") as file:
-                file.write("500")
-        except OSError:
-            pass
-        os.chdir(op.get("cwd") or STATE["workdir"])
+        settle(op, out, stdin, channel)
         os.execvpe(argv[0], argv, env)
     except BaseException as error:
         missing = isinstance(error, OSError) and error.errno == errno.ENOENT

@@ -28,8 +28,10 @@ class Plain:
                 f"Framework plain cannot read the command {command!r}.",
                 mend="Write it as: python test_file.py ...",
             )
+        own = match["before"] == "python"
         return Invocation(
             command=f"{match['before']} {LIB}/acid_run.py{match['files']}",
+            script=(f"{LIB}/acid_run.py", *match["files"].split()) if own else (),
             env=seeded(seed),
             files=helpers("acid_channel", "acid_plain", "acid_run"),
         )

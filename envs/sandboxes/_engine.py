@@ -13,6 +13,7 @@ from ..agent import argv
 from ..errors import DiskFull, EngineTimeout, EngineUnavailable, ImageMissing, SandboxDied, SandboxError
 from ..protocols import Limits
 from ._owner import is_dead, owner
+from ._session import PINNED_ENV
 from ._wire import MultiplexedWire
 
 OWNER_LABEL = "acidtest.owner"
@@ -41,10 +42,11 @@ class Engine:
         with _mapped(f"image {image}", image=image):
             return str(self._api.inspect_image(image)["Id"])
 
-    def create(self, image: str, limits: Limits, *, network: str = "none") -> str:
+    def create(self, image: str, limits: Limits, *, network: str = "none", ours: bool = False) -> str:
         """Id of a created container whose only process will be the agent (PID 1).
 
-        network: "none" for everything untrusted; "host" only while images are built.
+        network: "none" for everything untrusted; "host" only while images are built. ours: an image that holds
+        nothing of a task: the agent is an ordinary interpreter there, which can have another one wait.
         """
         tmpfs = f"size={limits.tmpfs_mib}m,mode=1777,exec,nosuid,nodev"
         import docker.types
@@ -67,7 +69,8 @@ class Engine:
             made = self._api.create_container(
                 image,
                 entrypoint=[],
-                command=argv("python3"),
+                command=argv("python3", isolated=not ours),
+                environment=dict(PINNED_ENV) if ours else None,
                 stdin_open=True,
                 hostname="sandbox",
                 working_dir="/",

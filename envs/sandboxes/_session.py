@@ -88,9 +88,18 @@ class Link:
 
 
 def setup_op(
-    *, workdir: str, scratch: str, env: Mapping[str, str], inherit: bool, rlimits: Sequence[tuple[str, int]]
+    *,
+    workdir: str,
+    scratch: str,
+    env: Mapping[str, str],
+    inherit: bool,
+    rlimits: Sequence[tuple[str, int]],
+    ready: bool = False,
 ) -> dict[str, Any]:
-    """First op of a sandbox. inherit: start from the container's own environment (docker) or from nothing."""
+    """First op of a sandbox. inherit: start from the container's own environment (docker) or from nothing.
+
+    ready: an interpreter waits for the first command that can use it (`Exec.ready`).
+    """
     return {
         "op": "setup",
         "workdir": workdir,
@@ -98,6 +107,7 @@ def setup_op(
         "env": {**PINNED_ENV, **env},
         "inherit": inherit,
         "rlimits": [list(pair) for pair in rlimits],
+        "ready": ready,
     }
 
 
@@ -211,6 +221,7 @@ def _encode(op: Op) -> dict[str, Any]:
         "output_bytes": op.output_bytes,
         "channel": _channel(op.channel),
         "check": op.check,
+        "ready": list(op.ready),
     }
 
 

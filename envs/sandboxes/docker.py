@@ -134,7 +134,7 @@ class DockerBackend:
 
     def _start(self, image: str, limits: Limits, network: str) -> Started:
         with self._creates:
-            container = self.engine.create(image, limits, network=network)
+            container = self.engine.create(image, limits, network=network, ours=image == self.base_image)
             try:
                 wire = self.engine.attach_and_start(container, image)
                 link = Link(
@@ -169,7 +169,8 @@ class DockerBackend:
             started, limits=spec.limits, on_close=lambda: self._dispose(started.container)
         )
         env = {"GIT_CEILING_DIRECTORIES": os.path.dirname(spec.workdir), **spec.env}
-        op = setup_op(workdir=spec.workdir, scratch=SCRATCH, env=env, inherit=True, rlimits=())
+        ours = started.image == self.base_image
+        op = setup_op(workdir=spec.workdir, scratch=SCRATCH, env=env, inherit=True, rlimits=(), ready=ours)
         try:
             sandbox.setup(op, spec.files)
         except BaseException:

