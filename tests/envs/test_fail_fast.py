@@ -334,7 +334,7 @@ def test_the_twin_and_the_probe_never_stop_early() -> None:
 
 FORGER = """import atexit, json, os, sys
 def add(a, b):
-    runner = sys.modules.get("__main__")
+    runner = sys.modules.get("acid_plain")
     real = getattr(runner, "run_one", None)
     if real and not hasattr(runner, "forged"):
         runner.forged = True
