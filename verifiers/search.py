@@ -9,11 +9,10 @@ the worker itself: they can only mislead the search about themselves.
 from __future__ import annotations
 
 import json
+import marshal
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -23,11 +22,13 @@ from ..envs.errors import SandboxError, TaskError
 from ..envs.protocols import Exec, ExecResult, Limits, Sandbox, SandboxBackend, SandboxSpec, Write
 from ..envs.sandboxes import open_backend
 from ..envs.task import Task
+from . import search_boot
 from .mutation.functions import FunctionView
+from .search_boot import worker_source as worker_source
 
 OUTPUT_BYTES = 64_000_000
 CHUNK = 400
-HERE = Path(__file__).parent
+QUICK, QUICK_LEAST = 40, 4
 
 
 class SearchUnsupported(TaskError):
@@ -39,16 +40,19 @@ class SearchLimits:
     """CPU seconds. Limits scale from gold (factor x gold's own time), between a floor and a cap.
 
     gold_budget: for gold on all oracle inputs together; inputs after that are not used. slow_suite: where gold needs
-    longer for the visible tests, a program stops at its first failed assert (the later ones count as failed).
+    longer for the visible tests, a program stops at its first failed assert (the later ones count as failed), and
+    slow_factor stands for factor. quick_seconds: for gold on the inputs that rejected programs run, at least QUICK_LEAST.
     """
 
-    visible_floor: float = 0.04
+    visible_floor: float = 0.02
     visible_cap: float = 4.0
     call_floor: float = 0.02
     call_cap: float = 2.0
     factor: float = 8.0
     gold_budget: float = 0.5
     slow_suite: float = 0.1
+    slow_factor: float = 4.0
+    quick_seconds: float = 0.01
     memory_bytes: int = 1 << 30
 
 
@@ -56,13 +60,15 @@ class SearchLimits:
 class Recorded:
     """Gold under the visible tests. calls: (text of the argument tuple, encoded result), literal arguments only.
 
-    sites: assert statements that gold passes. seconds, longest: CPU time of all the tests, of the longest call.
+    sites: assert statements that gold passes. seconds, longest, step: CPU time of all the tests, of the longest call, of
+    the longest way from one assert to the next.
     """
 
     calls: tuple[tuple[str, Any], ...]
     sites: frozenset[int]
     seconds: float
     longest: float
+    step: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,13 +117,13 @@ class Probe:
 class FunctionSearch:
     """Runs programs of one function task. A context manager; owns its sandbox, and its backend unless given one.
 
-    cpu_seconds: CPU time its execs used so far, the programs' included. jobs: programs at a time (None: all cores this process may use). quick: oracle inputs for rejected programs.
+    cpu_seconds: CPU time its execs used so far, the programs' included. jobs: programs at a time (None: all cores this process may use). quick: oracle inputs for rejected programs (None: QUICK, fewer where gold is slow).
     """
 
     task: Task
     backend: SandboxBackend | None = None
     jobs: int | None = None
-    quick: int = 40
+    quick: int | None = None
     details: int = 24
     limits: SearchLimits = field(default_factory=SearchLimits)
     unordered: bool = False
@@ -128,6 +134,7 @@ class FunctionSearch:
         self._sandbox: Sandbox | None = None
         self._opened: Any = None
         self._recorded: Recorded | None = None
+        self._literals: dict[str, bytes] = {}
         self.cpu_seconds = 0.0
         self.inputs: tuple[str, ...] = ()
         self.gold: tuple[GoldRow, ...] = ()
@@ -135,13 +142,12 @@ class FunctionSearch:
     def __enter__(self) -> Self:
         if self.backend is None:
             self.backend = open_backend()
-        files = {"worker.py": worker_source()}
         limits = Limits(memory_mib=8192, cpus=float(self._jobs()), tmpfs_mib=1024, output_bytes=OUTPUT_BYTES)
         spec = SandboxSpec(image=self.task.image, workdir=self.task.workdir, files={}, limits=limits)
         self._opened = self.backend.open(spec)
         self._sandbox = self._opened.__enter__()
         self._sandbox.write(
-            {f"{self._sandbox.scratch}/{name}": text.encode() for name, text in files.items()}
+            {f"{self._sandbox.scratch}/{name}": data for name, data in search_boot.files().items()}
         )
         return self
 
@@ -175,6 +181,7 @@ class FunctionSearch:
                 sites=sites,
                 seconds=float(found["seconds"]),
                 longest=float(found["longest"]),
+                step=float(found["step"]),
             )
         return self._recorded
 
@@ -182,7 +189,11 @@ class FunctionSearch:
         """Fix the oracle inputs (texts of argument tuples) and run gold on them, twice under different hash seeds."""
         recorded = self.record()
         limit = min(self.limits.call_cap, max(0.3, 50 * recorded.longest))
-        more = {"inputs": list(inputs), "gold_limit": limit, "gold_budget": self.limits.gold_budget}
+        more = {
+            "packed": [self._packed(text) for text in inputs],
+            "gold_limit": limit,
+            "gold_budget": self.limits.gold_budget,
+        }
         rows = [self._run("gold", more, 1, seed=seed) for seed in (0, 1)]
         first, second = ((run or [{}])[0].get("rows") for run in rows)
         if first is None or second is None or len(first) != len(inputs):
@@ -199,6 +210,18 @@ class FunctionSearch:
         )
         return self.gold
 
+    @property
+    def quick_inputs(self) -> int:
+        """How many of the oracle inputs rejected programs run (they only place V's points)."""
+        if self.quick is not None:
+            return self.quick
+        spent = 0.0
+        for at, row in enumerate(self.gold[:QUICK]):
+            spent += row.seconds
+            if spent > self.limits.quick_seconds and at >= QUICK_LEAST:
+                return at
+        return QUICK
+
     def keep(self, chosen: Sequence[int]) -> None:
         """Go on with these of the oracle inputs only, in this order."""
         self.inputs = tuple(self.inputs[at] for at in chosen)
@@ -212,10 +235,11 @@ class FunctionSearch:
             chunk = list(programs[start : start + CHUNK])
             found: dict[int, dict[str, Any]] = {}
             job = self._job(recorded, chunk) | (
-                {"tests": dict(tests), "inputs": []} if tests is not None else {}
+                {"tests": dict(tests), "packed": []} if tests is not None else {}
             )
             for line in self._run("programs", job, len(chunk)):
-                found[int(line[0])] = line[1]
+                parts = [part for part in line[1:] if isinstance(part, dict)]
+                found[int(line[0])] = {key: value for part in parts for key, value in part.items()}
             missing = {"error": "the worker gave no answer"}
             probes += [self._probe(recorded, found.get(i, missing)) for i in range(len(chunk))]
         return probes
@@ -229,7 +253,7 @@ class FunctionSearch:
         """
         programs = list(dict.fromkeys(case[0] for case in cases))
         place = {text: number for number, text in enumerate(programs)}
-        rows = [[place[text], list(calls), limit] for text, calls, limit in cases]
+        rows = [[place[text], [self._packed(call) for call in calls], limit] for text, calls, limit in cases]
         job = {"programs": programs, "cases": rows, "memory": self.limits.memory_bytes}
         found = (
             {int(n): (str(r[0]), r[1]) for n, r in self._run("confirm", job, len(cases), seed=seed)}
@@ -238,25 +262,34 @@ class FunctionSearch:
         )
         return [found.get(number, ("?", None)) for number in range(len(rows))]
 
+    def _packed(self, text: str) -> bytes:
+        """An argument tuple as the worker reads it. Raises what `ast.literal_eval` raises."""
+        if text not in self._literals:
+            self._literals[text] = marshal.dumps(pyast.literal(text), 2)
+        return self._literals[text]
+
     def _job(self, recorded: Recorded, programs: list[str]) -> dict[str, Any]:
         limits = self.limits
-        visible = min(limits.visible_cap, limits.visible_floor + limits.factor * recorded.seconds)
+        slow = recorded.seconds > limits.slow_suite
+        factor = limits.slow_factor if slow else limits.factor
+        visible = min(limits.visible_cap, limits.visible_floor + factor * recorded.seconds)
         total = sum(row.seconds for row in self.gold)
         slowest = max((row.seconds for row in self.gold), default=0.0)
         return {
             "programs": programs,
-            "inputs": list(self.inputs),
+            "packed": [self._packed(text) for text in self.inputs],
             "expected": [[row.kind, row.value, row.after, row.seconds] for row in self.gold],
             "visible_limit": visible,
+            "step_limit": limits.visible_floor + factor * recorded.step,
             "call_limit": min(limits.call_cap, limits.call_floor + limits.factor * slowest / 2),
             "oracle_limit": min(10.0, 0.3 + limits.factor * total),
             "quick_limit": min(
-                5.0, 0.1 + limits.factor * sum(row.seconds for row in self.gold[: self.quick])
+                5.0, 0.1 + limits.factor * sum(row.seconds for row in self.gold[: self.quick_inputs])
             ),
             "need": sorted(recorded.sites),
-            "fail_fast": recorded.seconds > limits.slow_suite,
+            "fail_fast": slow,
             "jobs": self._jobs(),
-            "quick": self.quick,
+            "quick": self.quick_inputs,
             "details": self.details,
             "memory": limits.memory_bytes,
             "unordered": self.unordered,
@@ -294,18 +327,19 @@ class FunctionSearch:
             "entry_point": self.view.entry_point,
             "gold": self.view.gold,
             "tests": dict(self.view.tests),
-            "inputs": [],
+            "packed": [],
             **more,
         }
         scratch = self._sandbox.scratch
-        data = json.dumps(job).encode("utf-8", "surrogatepass")
+        job["imports"] = search_boot.imports_of(self.view.gold, *self.view.tests.values())
         run = Exec(
-            command=("python3", "-S", "-B", "-W", "ignore", f"{scratch}/worker.py", f"{scratch}/job.json"),
+            command=(*search_boot.COMMAND, scratch),
             timeout_s=60 + 12.0 * max(programs, 1),
             env={"PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": "1"},
             output_bytes=OUTPUT_BYTES,
         )
-        _, result = self._sandbox.script([Write(files={f"{scratch}/job.json": data}), run])
+        write = Write(files={f"{scratch}/job": search_boot.job_bytes(job)})
+        _, result = self._sandbox.script([write, run])
         assert isinstance(result, ExecResult)
         lines = [_json(line) for line in result.output.split(b"\n") if line[:1] in (b"[", b"{")]
         found = [line for line in lines if line is not None]
@@ -333,19 +367,3 @@ def is_literal(text: str) -> bool:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return False
     return True
-
-
-@cache
-def worker_source() -> str:
-    """The worker with the files it imports pasted in front of it: one standard-library script."""
-    files = (HERE / "oracle" / "equality.py", HERE / "search_suite.py", HERE / "search_worker.py")
-    parts = []
-    for file in files:
-        text = file.read_text(encoding="utf-8").replace("from __future__ import annotations\n", "", 1)
-        parts.append(re.sub(r"^from \.[\w.]+ import [^\n(]*\n", "", text, flags=re.M))
-    source = "from __future__ import annotations\n" + "\n".join(parts)
-    if re.search(r"^from \.", source, re.M):
-        raise AssertionError(
-            "the search worker imports a file of ours that is not pasted into it in one line"
-        )
-    return source

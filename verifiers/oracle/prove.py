@@ -7,14 +7,12 @@ paid program without any difference is a LEAD. A false accusation costs more tha
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...envs import pyast
 from ...envs.protocols import SandboxBackend
 from ...envs.task import Task
 from ..eqs import PoolPoint
@@ -25,7 +23,7 @@ from . import reseed
 from .domain import IN_DOMAIN, SAMPLED, STATED, Domain, OracleInput
 from .doubts import jittered, other_readings
 from .equality import encode, same, show
-from .witness import call_text, render_test, script, shown
+from .witness import call_text, plain_json, render_test, script, shown
 
 KINDS = {"v": WitnessKind.VALUE, "e": WitnessKind.EXCEPTION, "t": WitnessKind.TERMINATION}
 STRENGTH = {"v": 1.0, "e": 0.95, "t": 0.7}
@@ -33,8 +31,9 @@ SCRIPT_KIND = {"v": "value", "e": "exception", "t": "termination"}
 WITNESSES = 3
 GOLD_SECONDS = 0.03
 """CPU seconds that gold may need for all oracle inputs together; slower inputs are left out."""
-VISIBLE_SECONDS = 40.0
+VISIBLE_SECONDS = 16.0
 """CPU seconds that gold would need for the visible tests, once per candidate; beyond that mutants are thinned out."""
+VARIANTS = 3
 STRONG = 0.8
 """A single witness proves from this rating on; weaker ones need company."""
 
@@ -76,6 +75,7 @@ class Oracle:
     inputs: list[OracleInput] = field(default_factory=list)
     doubts: list[GoldDoubt] = field(default_factory=list)
     _doubted: set[str] = field(default_factory=set)
+    _variants: list[Probe] | None = None
 
     def prepare(self) -> None:
         """Record gold, learn the domain, make the inputs, run gold on them. Raises SearchUnsupported."""
@@ -175,15 +175,19 @@ class Oracle:
 
     def pool_point(self, probe: Probe, kind: str) -> PoolPoint | None:
         """(s, q) of one program for V; None when no in-domain input ran."""
-        quick = [at for at in self.chosen if at < self.search.quick]
+        quick = [at for at in self.chosen if at < self.search.quick_inputs]
         q = probe.agreement(quick)
         return None if q is None else PoolPoint(s=probe.share, q=q, accepted=probe.accepted, kind=kind)
 
-    def variant_points(self, limit: int = 3) -> list[PoolPoint]:
+    def variant_points(self) -> list[PoolPoint]:
         """Behaviour-preserving variants of gold in V's pool (a suite that rejects one is too narrow)."""
-        texts = [self.search.view.source_of(patch) for patch in variants_of(self.search.task, limit=limit)]
-        probes = self.search.probe([text for text in texts if text is not None])
+        probes = self.search.probe(self._variant_texts()) if self._variants is None else self._variants
         return [point for probe in probes if (point := self.pool_point(probe, "variant")) is not None]
+
+    def _variant_texts(self) -> list[str]:
+        view = self.search.view
+        texts = map(view.source_of, variants_of(self.search.task, limit=VARIANTS))
+        return [text for text in texts if text is not None]
 
     def affordable(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """The candidates, in order; where the visible tests are slow, mutants evenly thinned out, the others all."""
@@ -200,7 +204,9 @@ class Oracle:
         """Search and prove; results in the candidates' order. standing is None for what the visible tests reject."""
         given = list(candidates)
         texts = [self.search.view.source_of(candidate.patch) for candidate in given]
-        probes = iter(self.search.probe([text for text in texts if text is not None]))
+        programs = [text for text in texts if text is not None]
+        searched = self.search.probe([*programs, *self._variant_texts()])
+        probes, self._variants = iter(searched), searched[len(programs) :]
         found = [
             next(probes) if text is not None else Probe(share=0.0, accepted=False, error="no patch")
             for text in texts
@@ -254,10 +260,13 @@ class Oracle:
             ]
             calls = [[*(self._warm() if warm else ()), self.inputs[at].text] for _, at, _ in todo]
             cases = [(t, c, self._seconds(at, code)) for (t, at, code), c in zip(todo, calls, strict=True)]
-            first, second = (self.search.confirm(cases, seed=seed) for seed in (2, 3))
-            for (text, at, _), made, one, two in zip(todo, calls, first, second, strict=True):
-                if self._differs(at, one) and self._differs(at, two) and self._alike(one, two):
-                    found[text, at] = self._witness(text, at, one[0], made, one[1])
+            first = self.search.confirm(cases, seed=2)
+            held = [n for n, one in enumerate(first) if self._differs(todo[n][1], one)]
+            second = self.search.confirm([cases[n] for n in held], seed=3)
+            for n, two in zip(held, second, strict=True):
+                (text, at, _), one = todo[n], first[n]
+                if self._differs(at, two) and self._alike(one, two):
+                    found[text, at] = self._witness(text, at, one[0], calls[n], one[1])
         out: list[tuple[tuple[Witness, ...], tuple[str, ...]]] = []
         for text, probe in programs:
             witnesses = [
@@ -351,7 +360,7 @@ class Oracle:
             in_domain=f"{one.how}; {self.domain.describe()}",
             rating=round(one.rating * STRENGTH[code], 4),
             runs=2,
-            args_json=_plain_json(one.args) if len(calls) == 1 else "",
+            args_json=plain_json(one.args) if len(calls) == 1 else "",
         )
 
     def _reasons(self, probe: Probe, made: Sequence[Witness], enough: bool) -> tuple[str, ...]:
@@ -367,14 +376,6 @@ class Oracle:
         if codes == {"m"}:
             return ("only the arguments are left differently",)
         return ("every difference lies outside the established domain or did not hold in a fresh process",)
-
-
-def _plain_json(args: tuple[Any, ...]) -> str:
-    try:
-        text = json.dumps(list(args))
-    except (TypeError, ValueError):
-        return ""
-    return text if json.loads(text) == list(args) and pyast.literal(repr(args)) == args else ""
 
 
 def prove(

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ...envs import pyast
 from .equality import show
 
 SCRIPT = '''\
@@ -198,3 +199,12 @@ def _same(left, right, unordered=False):
 def _line(text: str) -> str:
     """One bounded line that cannot end the docstring it stands in."""
     return text.replace("\\", "\\\\").replace('"""', "'''").replace("\n", " ")[:300]
+
+
+def plain_json(args: tuple[Any, ...]) -> str:
+    """The arguments as JSON where that says exactly the same, else ""."""
+    try:
+        text = json.dumps(list(args))
+    except (TypeError, ValueError):
+        return ""
+    return text if json.loads(text) == list(args) and pyast.literal(repr(args)) == args else ""
