@@ -117,7 +117,8 @@ class Probe:
 class FunctionSearch:
     """Runs programs of one function task. A context manager; owns its sandbox, and its backend unless given one.
 
-    cpu_seconds: CPU time its execs used so far, the programs' included. jobs: programs at a time (None: all cores this process may use). quick: oracle inputs for rejected programs (None: QUICK, fewer where gold is slow).
+    cpu_seconds: CPU time its execs used so far, the programs' included. quick_inputs: how many of the oracle inputs
+    rejected programs run (they only place V's points). jobs: programs at a time (None: all cores this process may use). quick: oracle inputs for rejected programs (None: QUICK, fewer where gold is slow).
     """
 
     task: Task
@@ -138,6 +139,7 @@ class FunctionSearch:
         self.cpu_seconds = 0.0
         self.inputs: tuple[str, ...] = ()
         self.gold: tuple[GoldRow, ...] = ()
+        self.quick_inputs = QUICK if self.quick is None else self.quick
 
     def __enter__(self) -> Self:
         if self.backend is None:
@@ -185,9 +187,13 @@ class FunctionSearch:
             )
         return self._recorded
 
-    def set_inputs(self, inputs: Sequence[str]) -> tuple[GoldRow, ...]:
-        """Fix the oracle inputs (texts of argument tuples) and run gold on them, twice under different hash seeds."""
+    def set_inputs(self, arguments: Sequence[tuple[Any, ...]]) -> tuple[GoldRow, ...]:
+        """Fix the oracle inputs (argument tuples of plain data); gold runs on them twice, under different hash seeds."""
         recorded = self.record()
+        inputs = [repr(one) for one in arguments]
+        self._literals.update(
+            (text, marshal.dumps(one, 2)) for text, one in zip(inputs, arguments, strict=True)
+        )
         limit = min(self.limits.call_cap, max(0.3, 50 * recorded.longest))
         more = {
             "packed": [self._packed(text) for text in inputs],
@@ -208,11 +214,10 @@ class FunctionSearch:
             )
             for a, b in zip(first, second, strict=True)
         )
+        self.quick_inputs = self._quick_inputs()
         return self.gold
 
-    @property
-    def quick_inputs(self) -> int:
-        """How many of the oracle inputs rejected programs run (they only place V's points)."""
+    def _quick_inputs(self) -> int:
         if self.quick is not None:
             return self.quick
         spent = 0.0
@@ -226,6 +231,7 @@ class FunctionSearch:
         """Go on with these of the oracle inputs only, in this order."""
         self.inputs = tuple(self.inputs[at] for at in chosen)
         self.gold = tuple(self.gold[at] for at in chosen)
+        self.quick_inputs = self._quick_inputs()
 
     def probe(self, programs: Sequence[str], *, tests: Mapping[str, str] | None = None) -> list[Probe]:
         """One Probe per program text, in order. tests: other texts of the test files (same asserts, other data)."""

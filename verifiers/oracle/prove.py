@@ -8,6 +8,7 @@ paid program without any difference is a LEAD. A false accusation costs more tha
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,8 @@ KINDS = {"v": WitnessKind.VALUE, "e": WitnessKind.EXCEPTION, "t": WitnessKind.TE
 STRENGTH = {"v": 1.0, "e": 0.95, "t": 0.7}
 SCRIPT_KIND = {"v": "value", "e": "exception", "t": "termination"}
 WITNESSES = 3
+STAGES = ((False, 0, WITNESSES), (False, WITNESSES, WITNESSES + 1), (True, 0, 4 * WITNESSES))
+"""(after the visible calls, which differences) that are confirmed, each for programs that still lack witnesses."""
 GOLD_SECONDS = 0.03
 """CPU seconds that gold may need for all oracle inputs together; slower inputs are left out."""
 VISIBLE_SECONDS = 16.0
@@ -93,7 +96,7 @@ class Oracle:
             one.text: [j for _ in range(4) if (j := jittered(one.args, rng)) is not None] for one in made
         }
         extra = [OracleInput(args, 0.0) for several in moved.values() for args in several]
-        rows = search.set_inputs([one.text for one in [*made, *extra]])
+        rows = search.set_inputs([one.args for one in [*made, *extra]])
         by_text = {one.text: row for one, row in zip([*made, *extra], rows, strict=True)}
         self._doubt(made, rows)
         for one in made:
@@ -250,13 +253,13 @@ class Oracle:
     ) -> list[tuple[tuple[Witness, ...], tuple[str, ...]]]:
         """Witnesses (confirmed twice in fresh processes) and reasons per accepted program."""
         found: dict[tuple[str, int], Witness] = {}
-        for warm in (False, True):
-            proven = {text for text, _ in found}
+        for warm, start, stop in STAGES:
+            held_by = Counter(text for text, _ in found)
             todo = [
                 (text, at, code)
                 for text, probe in programs
-                for at, code in self._pick(probe, 4 * WITNESSES if warm else WITNESSES + 1)
-                if text not in proven
+                for at, code in self._pick(probe, stop)[start:]
+                if held_by[text] < (1 if warm else WITNESSES)
             ]
             calls = [[*(self._warm() if warm else ()), self.inputs[at].text] for _, at, _ in todo]
             cases = [(t, c, self._seconds(at, code)) for (t, at, code), c in zip(todo, calls, strict=True)]
@@ -282,27 +285,15 @@ class Oracle:
         """Proofs by the suite's own generator under other seeds, which gold passes and the program fails, twice."""
         view, proofs = self.search.view, dict[str, tuple[tuple[Witness, ...], tuple[str, ...]]]()
         for step, tests in reseed.reseeded(view.tests) if programs else []:
-            texts = [view.gold, *(text for _, text in programs)]
-            runs = [self.search.probe(texts, tests=tests) for _ in range(2)]
-            if not all(run[0].accepted for run in runs):
-                continue
-            for place, (name, text) in enumerate(programs, 1):
-                if name not in proofs and not any(run[place].accepted for run in runs):
-                    call = f"every random seed of the tests moved by {step}"
-                    standalone = reseed.script(
-                        task_id=view.task_id,
-                        path=view.path,
-                        gold=view.gold,
-                        candidate=text,
-                        tests=tests,
-                        call=call,
-                    )
-                    witness = Witness(
-                        kind=WitnessKind.TEST, call=call, expected="the visible asserts hold", observed="one fails",
-                        script=standalone, test="\n".join(tests.values()), rating=STRONG, runs=2,
-                        in_domain="drawn by the visible tests' own generator",
-                    )  # fmt: skip
-                    proofs[name] = ((witness,), ("fails its own suite under another random seed",))
+            todo = [(name, text) for name, text in programs if name not in proofs]
+            for _ in range(2 if todo else 0):
+                gold, *probes = self.search.probe([view.gold, *(text for _, text in todo)], tests=tests)
+                failed = [gold.accepted and not probe.accepted for probe in probes]
+                todo = [one for one, out in zip(todo, failed, strict=True) if out]
+                if not todo:
+                    break
+            for name, text in todo:
+                proofs[name] = ((reseed.witness(view, text, tests, step, STRONG),), (reseed.REASON,))
         return proofs
 
     def _differs(self, at: int, got: tuple[str, Any]) -> bool:

@@ -10,8 +10,11 @@ import ast
 from collections.abc import Mapping
 
 from ...envs import pyast
+from ..mutation.functions import FunctionView
+from ..records import Witness, WitnessKind
 
 SEEDS = 6
+REASON = "fails its own suite under another random seed"
 
 SCRIPT = '''\
 """Witness: the visible tests of {task_id}, with {call}, pass for gold and fail for the candidate.
@@ -107,4 +110,22 @@ def script(
         candidate=candidate,
         tests=dict(tests),
         seconds=seconds,
+    )
+
+
+def witness(view: FunctionView, text: str, tests: Mapping[str, str], step: int, rating: float) -> Witness:
+    """That gold passes these reseeded tests and the program `text` fails them, seen twice."""
+    call = f"every random seed of the tests moved by {step}"
+    return Witness(
+        kind=WitnessKind.TEST,
+        call=call,
+        expected="the visible asserts hold",
+        observed="one fails",
+        script=script(
+            task_id=view.task_id, path=view.path, gold=view.gold, candidate=text, tests=tests, call=call
+        ),
+        test="\n".join(tests.values()),
+        rating=rating,
+        runs=2,
+        in_domain="drawn by the visible tests' own generator",
     )
