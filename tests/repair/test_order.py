@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from acidtest.repair.lock import hardened, load_lock
 from acidtest.repair.loop import _proven
 from acidtest.repair.order import Kills, cost_class, in_order, moved
 from acidtest.repair.repair import repair
+from acidtest.scripts import measure_fail_fast
 from acidtest.verifiers.audit import audit
 
 FILE = '''"""Title."""
@@ -250,3 +252,18 @@ def test_a_repair_locks_the_best_killer_first(tmp_path: Path) -> None:
     proposed = next(one.proposal.added for one in report.records[0].tries if one.result.passed)
     assert sorted(proposed.test_ids) == sorted(counts)
     assert proposed.test_ids != entry.suite.added.test_ids, "it was not in that order before"
+
+
+def test_the_measurement_finds_the_same_rewards(repaired: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    argv = [str(repaired), "--rounds", "1", "--limit", "5", "--rows", str(rows), "--slow", "0.3"]
+    assert measure_fail_fast.main([*argv, "--defence", "fast"]) == 0
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert {row["reward"] for row in found} == {0.0, 1.0}
+    wrong = [row for row in found if row["kind"] == "proven wrong"]
+    assert {(row["fail_fast"], row["unrun"]) for row in wrong} == {(False, 0), (True, 1)}
+    assert all(row["added_seconds"] > 0.3 for row in found if not (row["fail_fast"] and row in wrong))
+    assert measure_fail_fast.disagreements(found) == []
+    other = {**wrong[0], "reward": 1.0}
+    assert measure_fail_fast.disagreements([*found, other]) == [f"{other['task_id']} {other['program']}"]
+    assert measure_fail_fast.summary([*found, other])[-2] == "programs whose rewards differ: 1"
