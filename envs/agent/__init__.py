@@ -37,6 +37,12 @@ while left:
     if not parts[-1]:
         sys.exit(0)
 exec(%s)
+try:
+    exec(script, scope)
+except Exception as error:
+    error.__traceback__ = error.__traceback__.tb_next
+    sys.excepthook(type(error), error, error.__traceback__)
+    sys.exit(1)
 """
 _TEXT = 'compile(b"".join(parts), "acidtest-agent", "exec")'
 _CODE = '__import__("marshal").loads(b"".join(parts))'

@@ -7,7 +7,7 @@ import sys
 
 from .files import do_read, do_write
 from .frames import receive, send
-from .ready import start_ready
+from .ready import Ready, start_ready
 from .run import do_exec
 from .tree import STATE, prctl, set_signals
 
@@ -90,5 +90,9 @@ def main() -> "None":
     serve()
 
 
+script: "Any" = None
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Ready as ready:  # only in the interpreter that waited: BOOT runs it
+        script, scope = ready.args

@@ -2,12 +2,16 @@
 
 It is forked in the setup, before the agent has heard anything about a task, and serves one run: the one op that names
 a script for it, in the environment it was started in. Every other op starts its command as usual.
+The script sees what `bash -c "python SCRIPT"` would show it, but for one frame below its own, /proc/self/cmdline and
+the modules that the agent imports.
 Not covered: commands of several words of shell, other interpreters, suites that set variables which Python reads.
 """
 
+import io
 import os
 import struct
 import sys
+from _frozen_importlib_external import SourceFileLoader
 
 from .frames import dumps, loads
 from .tree import STATE, environment, prctl, set_signals, settle
@@ -22,51 +26,55 @@ else:
     import _socket as socket
 
 START = dict(os.environ)
-READ_AT_START = ("PYTHON", "LC_", "LD_", "LANG", "TZ", "MALLOC_", "GLIBC_")
+READ_AT_START = ("PYTHON", "LC_", "LD_", "LANG", "TZ", "MALLOC_", "GLIBC_", "HOME")
 """Beginnings of the variables that Python and what is below it read when they start."""
 READY: "dict[str, Any]" = {}
 """pid, sock: of the waiting interpreter; empty where there is none."""
 
 
+class Ready(BaseException):
+    """In the fork: script (code) and scope of its `__main__`. It unwinds the agent's frames: the script needs its own."""
+
+
 def same_start(env: "dict[str, str]") -> "bool":
-    """Whether an interpreter started in `env` would start as this one did."""
+    """Whether an interpreter started in `env` would start as this one did, and be the `python` of its search path."""
     names = [name for name in set(env) | set(START) if name.startswith(READ_AT_START)]
-    return all(env.get(name) == START.get(name) for name in names)
+    return env.get("PATH") == STATE["env"]["PATH"] and all(env.get(name) == START.get(name) for name in names)
 
 
-def is_ours(path: "str") -> "bool":
-    """Whether `python` of a search path is this very interpreter, in the same folder or by a link of ours."""
+def our_python(path: "str") -> "str":
+    """The `python` of a search path where it is this very interpreter, in the same folder or by a link of ours, else ""."""
     for folder in path.split(":"):
         found = os.path.join(folder, "python")
         if folder and os.access(found, os.X_OK):
             if folder == os.path.dirname(sys.executable):
-                return os.path.realpath(found) == os.path.realpath(sys.executable)
-            return (
-                os.path.islink(found)
-                and os.readlink(found) == sys.executable
-                and sys.prefix == sys.base_prefix
-            )
-    return False
+                same = os.path.realpath(found) == os.path.realpath(sys.executable)
+            else:
+                same = os.path.islink(found) and os.readlink(found) == sys.executable
+                same = same and sys.prefix == sys.base_prefix
+            return found if same else ""
+    return ""
 
 
 def start_ready() -> "None":
     """Fork the interpreter that waits, unless this one was started isolated or `python` is another one."""
-    if sys.flags.isolated or sys.flags.no_site or not is_ours(STATE["env"]["PATH"]):
+    python = our_python(STATE["env"]["PATH"])
+    if sys.flags.isolated or sys.flags.no_site or not python:
         return
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
     if pid == 0:
         try:
             ours.close()
-            wait_for_run(theirs)
+            wait_for_run(theirs, python)
         except Exception:
             os._exit(126)
     theirs.close()
     READY.update(pid=pid, sock=ours)
 
 
-def wait_for_run(sock: "socket.socket") -> "None":
-    """In the fork: let go of all that is the agent's, wait, run. Ends in SystemExit, as a script would."""
+def wait_for_run(sock: "socket.socket", python: "str") -> "None":
+    """In the fork: let go of all that is the agent's, wait, and raise Ready."""
     signal.set_wakeup_fd(-1)
     set_signals(signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -91,26 +99,44 @@ def wait_for_run(sock: "socket.socket") -> "None":
     os.close(fds[1])
     os.environ.clear()
     os.environ.update(op["env"])
+    os.environ.update({"PWD": os.getcwd(), "SHLVL": "0", "_": python})  # as bash does
     if channel >= 0:
         os.environ["ACIDTEST_FD"] = str(channel)
-    run_script(op["ready"])
+    renew_stdin()
+    raise_script(op["ready"])
 
 
-def run_script(argv: "list[str]") -> "None":
-    """What `python SCRIPT ARGUMENT...` does after its start."""
+def renew_stdin() -> "None":
+    """What Python's start makes of descriptor 0: the agent's object remembers that its own could not seek."""
+    raw = io.FileIO(0, "rb", closefd=False)
+    raw.name = "<stdin>"
+    text = io.TextIOWrapper(io.BufferedReader(raw), sys.stdin.encoding, sys.stdin.errors, newline="\n")
+    text.mode = "r"  # type: ignore[misc]
+    sys.stdin = sys.__stdin__ = text  # type: ignore[misc]
+
+
+def raise_script(argv: "list[str]") -> "None":
+    """What `python SCRIPT ARGUMENT...` does after its start, up to running the script (see BOOT)."""
     sys.argv[:] = argv
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv[:] = ["python"] + argv
     sys.path.insert(0, os.path.dirname(argv[0]))
     main = type(sys)("__main__")
-    main.__dict__.update(__file__=argv[0], __builtins__=__builtins__)
+    main.__dict__.update(
+        __annotations__={},
+        __builtins__=__builtins__,
+        __cached__=None,
+        __file__=argv[0],
+        __loader__=SourceFileLoader("__main__", argv[0]),
+    )
     sys.modules["__main__"] = main
     try:
         with open(argv[0], "rb") as file:
             code = compile(file.read(), argv[0], "exec", dont_inherit=True)
-        exec(code, main.__dict__)
     except Exception:
         sys.excepthook(*sys.exc_info())
         raise SystemExit(1) from None
-    raise SystemExit(0)
+    raise Ready(code, main.__dict__)
 
 
 def hand_over(op: "dict[str, Any]", out: "int", stdin: "int", channel: "int") -> "int":

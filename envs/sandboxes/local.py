@@ -49,7 +49,7 @@ SCRATCH = "/scratch"
 HOME = "/home/sandbox"
 START_S = 30.0
 AT_START = {**PINNED_ENV, "LANG": "C.UTF-8"}
-"""What the agent's interpreter sees at its start: the same as the commands it runs, and nothing of this process's."""
+"""What the agent's interpreter sees at its start, with HOME: as the commands it runs, and nothing of this process's."""
 
 
 def backend(*, force: bool = False, bubblewrap: bool | None = None) -> LocalBackend:
@@ -105,7 +105,7 @@ class LocalBackend:
             workdir, scratch, home = (str(folder / name) for name in ("work", "scratch", "home"))
             Path(home).mkdir()
         prefix = [] if folder else _bwrap(spec.limits, spec.workdir)
-        process, wire = _launch([*prefix, *agent.argv(sys.executable, code=True, isolated=False)])
+        process, wire = _launch([*prefix, *agent.argv(sys.executable, code=True, isolated=False)], home)
         link = Link(wire, f"local sandbox ({self.isolation})", lambda: _death(process, self.isolation))
 
         def dispose() -> None:
@@ -169,7 +169,7 @@ def _bwrap(limits: Limits, workdir: str) -> list[str]:
     size = str(limits.tmpfs_mib << 20)
     for path in ("/tmp", "/var/tmp", "/dev/shm", HOME, SCRATCH, workdir):
         argv += ["--size", size, "--tmpfs", path]
-    for name, value in AT_START.items():
+    for name, value in {**AT_START, "HOME": HOME}.items():
         argv += ["--setenv", name, value]
     return [*argv, "--chdir", "/", "--"]
 
@@ -206,11 +206,11 @@ def _rlimits(limits: Limits, *, namespaced: bool) -> Sequence[tuple[str, int]]:
     return [*found, ("RLIMIT_NPROC", limits.pids) if namespaced else ("RLIMIT_FSIZE", limits.tmpfs_mib << 20)]
 
 
-def _launch(argv: list[str]) -> tuple[subprocess.Popen[bytes], SocketWire]:
+def _launch(argv: list[str], home: str) -> tuple[subprocess.Popen[bytes], SocketWire]:
     ours, theirs = socket.socketpair()
     try:
         fd = theirs.fileno()
-        env = {"PATH": os.environ.get("PATH", os.defpath), **AT_START}
+        env = {"PATH": os.environ.get("PATH", os.defpath), **AT_START, "HOME": home}
         process = subprocess.Popen(
             argv, stdin=fd, stdout=fd, stderr=subprocess.PIPE, env=env, start_new_session=True
         )

@@ -64,6 +64,11 @@ SOLUTIONS = {
         "import sys\n", "    sys.settrace(lambda *a: None)\n    sys.settrace(None)"
     ),
     "changes folder": gold("import os, tempfile\n", "    os.chdir(tempfile.gettempdir())"),
+    "recurses as deep as a script can": gold(
+        "def down(k):\n    return k and 1 + down(k - 1)\n\n\n", "    n == 9 and down(980)"
+    ),
+    "reads what a shell sets": gold("import os\nassert os.environ['PWD'] == os.getcwd()\n"),
+    "goes back in its input": gold("import sys\nsys.stdin.read()\nsys.stdin.seek(0)\n"),
     "closes stdout": gold("import os\n", "    n == 1 and os.close(os.dup(1))"),
     "warns": gold("import warnings\n", "    warnings.warn('x')"),
     "installs a signal handler": gold("import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"),

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from acidtest.envs.protocols import Channel, Exec, ExecResult, Limits, SandboxBackend, SandboxSpec, Write
 from acidtest.envs.sandboxes import open_backend
 
-FACTS = """import atexit, json, os, resource, signal, sys, threading, time
+FACTS = """import atexit, json, os, resource, signal, site, sys, threading, time
 signals = {n: str(signal.getsignal(n)) for n in range(1, 32) if n not in (9, 19)}
-inherited = {"PWD", "SHLVL", "_", "OLDPWD", "ACIDTEST_FD"}
+place = sys.stdin.seek(0)
 facts = {
-    "main": [__name__, __file__, sys.argv, sys.path, sys.modules["__main__"].__dict__ is globals()],
+    "main": [__name__, __file__, sys.argv, sys.orig_argv, sys.path, sys.modules["__main__"].__dict__ is globals()],
+    "names": sorted(k for k in globals() if k.startswith("__")) + [type(__loader__).__name__, __cached__, __spec__],
+    "site": [site.getusersitepackages(), site.ENABLE_USER_SITE],
+    "stdin": [place, sys.stdin is sys.__stdin__, sys.stdin.name, sys.stdin.mode, sys.stdin.encoding, sys.stdin.newlines],
     "flags": str(sys.flags),
     "signals": signals,
-    "env": {k: v for k, v in os.environ.items() if k not in inherited},
+    "env": {k: v for k, v in os.environ.items() if k != "ACIDTEST_FD"},
     "cwd": os.getcwd(),
     "streams": [sys.stdout.encoding, sys.stdout.errors, sys.stdin.errors, sys.stdin.read()],
     "limits": [resource.getrlimit(name) for name in (resource.RLIMIT_AS, resource.RLIMIT_NPROC, resource.RLIMIT_CORE)],
@@ -60,10 +65,9 @@ def run(backend: SandboxBackend, text: str, *before: Exec, ready: bool = True, *
 
 def is_ready(backend: SandboxBackend, *before: Exec, **more: object) -> bool:
     """Whether the waiting interpreter served the run: it did not come to be by a start of its own."""
-    seen = run(
-        backend, "import sys; print(sys.orig_argv[1:2] != ['/scratch/a.py'], sys.orig_argv)", *before, **more
-    )
-    return seen.output.startswith(b"True") and b"a.py" not in seen.output
+    seen = run(backend, "print(open('/proc/self/cmdline').read().split(chr(0)))", *before, **more)
+    assert seen.exit_code == 0
+    return b"a.py" not in seen.output
 
 
 def test_a_script_sees_what_it_sees_after_a_start_of_python(backend: SandboxBackend) -> None:
@@ -79,6 +83,16 @@ def test_an_error_ends_it_as_it_ends_a_script(backend: SandboxBackend) -> None:
         waited, started = run(backend, text), run(backend, text, ready=False)
         assert waited.exit_code == started.exit_code, text
         assert waited.output.splitlines()[-1:] == started.output.splitlines()[-1:], text
+
+
+def test_it_has_the_depth_of_a_script(backend: SandboxBackend) -> None:
+    """Correct code that recurses as deep as a script can is not refused for the frames of the agent."""
+    text = "def down(n):\n    try:\n        return down(n + 1)\n    except RecursionError:\n        return n\nprint(down(0))"
+    waited, started = run(backend, text), run(backend, text, ready=False)
+    assert 0 <= int(started.output) - int(waited.output) <= 2
+    failing = "import sys\ndef no():\n    raise ValueError('no')\nno()"
+    waited, started = run(backend, failing), run(backend, failing, ready=False)
+    assert waited.output == started.output, "nor do its frames stand in a traceback"
 
 
 def test_only_its_own_streams_are_open(backend: SandboxBackend) -> None:
@@ -114,11 +128,14 @@ def test_who_gets_it(backend: SandboxBackend) -> None:
     assert not is_ready(backend, Exec(command="true")), "not after a command that may be anybody's"
     assert not is_ready(backend, env={"PYTHONHASHSEED": "7"}), "nor where Python would start otherwise"
     assert not is_ready(backend, env={"LC_ALL": "C"})
+    assert not is_ready(backend, env={"HOME": "/tmp"})
+    path = ":".join(["/nowhere", str(Path(sys.executable).parent), "/usr/bin", "/bin"])
+    assert not is_ready(backend, env={"PATH": path}), "nor where `python` may be another one"
     assert is_ready(backend, env={"MY_OWN": "7"})
 
 
 def test_it_serves_once(backend: SandboxBackend) -> None:
-    text = b"import sys\nprint(len(sys.orig_argv))"
+    text = b"print(open('/proc/self/cmdline').read().count(chr(0)))"
     spec = SandboxSpec(image=None, workdir="/testbed", files={}, limits=Limits())
     with backend.open(spec) as sandbox:
         path = f"{sandbox.scratch}/a.py"
