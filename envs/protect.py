@@ -23,6 +23,7 @@ CONFIG_NAMES = {
     "pyproject.toml": "test configuration",
     "noxfile.py": "test configuration",
     ".coveragerc": "test configuration",
+    ".gitattributes": "decides what git writes for the rest of the diff",
     "runtests.py": "test runner",
     "run_tests.sh": "test runner",
     "sitecustomize.py": "start-up file",
