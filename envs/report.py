@@ -6,7 +6,6 @@ Never read from printed text. What is no message of ours is ignored; of two stat
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +21,7 @@ PAYS_LESS = (
     Status.ERROR,
     Status.FAILED,
 )
+MOST_S = 1e9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ def observe(messages: Iterable[bytes]) -> Observed:
                 current = ident
             case ["e", str(ident), str(status), float() | int() as seconds] if status in set(Status):
                 statuses[ident] = worse(statuses.get(ident, Status.MISSING), Status(status))
-                durations[ident] = durations.get(ident, 0.0) + _float(seconds)
+                durations[ident] = durations.get(ident, 0.0) + _seconds(seconds)
                 current = ""
             case ["a", str(alias), str(ident)]:
                 if ident not in aliases.setdefault(alias, []):
@@ -99,16 +99,17 @@ def worse(old: Status, new: Status) -> Status:
 
 
 def _fields(message: bytes) -> list[Any]:
+    """[] for what is no JSON list, or holds half a character, which no record could be written with."""
     try:
-        value = json.loads(message)
+        text = message.decode("utf-8")
+        value = json.loads(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError):
         return []
     return value if isinstance(value, list) else []
 
 
-def _float(seconds: float) -> float:
-    """A whole number may be larger than any float."""
-    try:
-        return float(seconds)
-    except OverflowError:
-        return math.inf
+def _seconds(value: float) -> float:
+    """A time that sums and records can hold: no NaN, not below 0, and MOST_S for whatever is longer."""
+    return float(min(value, MOST_S)) if value > 0 else 0.0

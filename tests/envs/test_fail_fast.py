@@ -65,9 +65,27 @@ def test_the_rule(message: bytes, ends: bool) -> None:
 
 
 def test_a_message_no_test_would_send_is_read_as_none() -> None:
-    """What is nested too deep is no message; a time larger than any float is infinite."""
-    seen = observe([b"[" * 100_000, b'["e", "x", "passed", 1' + b"0" * 400 + b"]", b"[1, 2]"])
-    assert seen.statuses == {"x": "passed"}
+    """What is nested too deep is no message, nor what holds half a character; times are finite, whatever was sent."""
+    long = b'["e", "x", "passed", 1' + b"0" * 400 + b"]"
+    odd = [
+        b'["e", "%s", "passed", %s]' % pair for pair in ((b"y", b"NaN"), (b"y", b"-1e999"), (b"z", b"1e999"))
+    ]
+    half = [b'["%s", "\\ud800", "passed", 1]' % kind for kind in (b"e", b"s", b"i", b"a")]
+    seen = observe(
+        [
+            b"[" * 100_000,
+            long,
+            b"[1, 2]",
+            *odd,
+            *half,
+            b'["e", "\xed\xa0\x80", "passed", 1]',
+            b'["i", "\\ud800"]',
+        ]
+    )
+    assert seen.statuses == {"x": "passed", "y": "passed", "z": "passed"}
+    assert seen.durations == {"x": 1e9, "y": 0.0, "z": 1e9}
+    assert not seen.replaced
+    assert observe([b'["s", "\\u00e9 \\ud83d\\ude00"]', b"?k"]).keys == {"\u00e9 \U0001f600": {"k": 1}}
 
 
 TALK = """
