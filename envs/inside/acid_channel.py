@@ -43,7 +43,9 @@ def _dumps(value: "Any") -> str:
         return "[" + ",".join([_dumps(item) for item in value]) + "]"
     if isinstance(value, dict):
         return "{" + ",".join([_dumps(str(key)) + ":" + _dumps(value[key]) for key in value]) + "}"
-    return repr(value)
+    if isinstance(value, float):  # also of a subclass that writes itself in another way
+        return float.__repr__(value) if value - value == 0 else "1e999"
+    return int.__repr__(value)
 
 
 def send(*fields: "Any") -> None:
