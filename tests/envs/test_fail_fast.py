@@ -227,6 +227,59 @@ def test_a_test_behind_the_failure_is_not_waited_for(verifier: Verifier) -> None
     assert Verdict.from_json(verdict.to_json()) == verdict
 
 
+CASES = """import time
+import unittest
+from solution import add
+
+
+class C(unittest.TestCase):
+    def test_1(self):
+        self.assertEqual(add(2, 2), 4)
+
+    def test_2(self):
+        for a, b in ((2, 2), (2, 3), (4, 1)):
+            with self.subTest(a=a, b=b):
+                self.assertEqual(add(a, b), a + b)
+
+    def test_3(self):
+        time.sleep(5)
+        self.assertEqual(add(2, 3), 5)
+"""
+RUNNERS = {
+    "pytest": ("python3 -m pytest -q test_added.py", "test_added.py::C::{}"),
+    "unittest": ("python3 -m unittest test_added", "{} (test_added.C)"),
+}
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_every_runner_that_reports_as_it_goes_can_be_stopped(verifier: Verifier, runner: str) -> None:
+    """Subtests end with their test: its first failed one does not cut the others off."""
+    command, ident = RUNNERS[runner]
+    task = task_with(CASES)
+    assert task.suite.added is not None
+    ids = tuple(ident.format(f"test_{number}") for number in (1, 2, 3))
+    added = replace(task.suite.added, command=command, framework=runner, test_ids=ids)
+    task = task.with_suite(replace(task.suite, added=added))
+    verdict = verifier.verify(task, submission(WRONG), defence=STOPPING)
+    assert (verdict.outcome, verdict.failed_added, verdict.unrun_added) == (
+        Outcome.UNRESOLVED,
+        ids[1:2],
+        ids[2:],
+    )
+    assert verdict.statuses[ids[0]] == "passed"
+
+
+@pytest.mark.docker
+def test_in_containers_too(base_image: str) -> None:
+    task = task_with(SLOW.replace("SLEEP", "20"))
+    with Verifier(sandbox="docker") as verifier:
+        started = time.monotonic()
+        verdict = verifier.verify(task, submission(WRONG), defence=STOPPING)
+        assert time.monotonic() - started < 20.0
+    assert verdict.failed_added == ("test_added.py::test_first",)
+    is_unrun(verdict, "test_more", "test_late")
+
+
 @pytest.mark.parametrize("defence", [STRICT, FAST])
 @pytest.mark.parametrize("text", [RIGHT, WRONG, STUB, RIGHT.replace("a + b", "b + a"), "def add(a, b:\n"])
 def test_the_reward_is_that_of_the_whole_run(verifier: Verifier, text: str, defence: Defence) -> None:
