@@ -39,12 +39,14 @@ class SearchUnsupported(TaskError):
 class SearchLimits:
     """CPU seconds. Limits scale from gold (factor x gold's own time), between a floor and a cap.
 
+    visible: for loading a program and all visible tests; step: from one assert to the next; call: one oracle input.
     gold_budget: for gold on all oracle inputs together; inputs after that are not used. slow_suite: where gold needs
     longer for the visible tests, a program stops at its first failed assert (the later ones count as failed), and
-    slow_factor stands for factor. quick_seconds: for gold on the inputs that rejected programs run, at least QUICK_LEAST.
+    slow_factor stands for factor. quick_seconds: for gold on the inputs that rejected programs run (QUICK_LEAST or more).
     """
 
-    visible_floor: float = 0.02
+    visible_floor: float = 0.06
+    step_floor: float = 0.02
     visible_cap: float = 4.0
     call_floor: float = 0.02
     call_cap: float = 2.0
@@ -117,8 +119,9 @@ class Probe:
 class FunctionSearch:
     """Runs programs of one function task. A context manager; owns its sandbox, and its backend unless given one.
 
-    cpu_seconds: CPU time its execs used so far, the programs' included. quick_inputs: how many of the oracle inputs
-    rejected programs run (they only place V's points). jobs: programs at a time (None: all cores this process may use). quick: oracle inputs for rejected programs (None: QUICK, fewer where gold is slow).
+    cpu_seconds: CPU time its execs used so far, the programs' included. jobs: programs at a time (None: all cores this
+    process may use). quick: oracle inputs for rejected programs, which only place V's points (None: QUICK, fewer where
+    gold is slow; `quick_inputs` says how many).
     """
 
     task: Task
@@ -286,7 +289,7 @@ class FunctionSearch:
             "packed": [self._packed(text) for text in self.inputs],
             "expected": [[row.kind, row.value, row.after, row.seconds] for row in self.gold],
             "visible_limit": visible,
-            "step_limit": limits.visible_floor + factor * recorded.step,
+            "step_limit": limits.step_floor + factor * recorded.step,
             "call_limit": min(limits.call_cap, limits.call_floor + limits.factor * slowest / 2),
             "oracle_limit": min(10.0, 0.3 + limits.factor * total),
             "quick_limit": min(
@@ -337,7 +340,9 @@ class FunctionSearch:
             **more,
         }
         scratch = self._sandbox.scratch
-        job["imports"] = search_boot.imports_of(self.view.gold, *self.view.tests.values())
+        job["imports"] = search_boot.imports_of(
+            self.view.gold, *job["tests"].values(), *job.get("programs", ())
+        )
         run = Exec(
             command=(*search_boot.COMMAND, scratch),
             timeout_s=60 + 12.0 * max(programs, 1),

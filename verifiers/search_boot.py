@@ -63,6 +63,7 @@ def job_bytes(job: dict[str, object]) -> bytes:
 
 
 def imports_of(*texts: str) -> list[str]:
-    """Names after `import` and `from` at the start of a line; the worker loads those that it knows as harmless."""
-    found = re.findall(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)", "\n".join(texts), re.M)
-    return list(dict.fromkeys(found))
+    """Names after `from` and `import` at the start of a line; the worker loads those that it knows as harmless."""
+    found = re.findall(r"^[ \t]*(?:from[ \t]+([\w.]+)|import[ \t]+([^\n;#]+))", "\n".join(texts), re.M)
+    names = [name.split()[0] for one, several in found for name in [one, *several.split(",")] if name.strip()]
+    return list(dict.fromkeys(names))

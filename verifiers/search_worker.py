@@ -16,7 +16,7 @@ from typing import Any
 
 from .oracle.equality import encode
 from .search_programs import bound, run_programs, send
-from .search_suite import MODULES, Caller, Limit, OutOfTime, Suite, load
+from .search_suite import LOADED, Caller, Limit, OutOfTime, Suite, load
 
 
 def _record(job: dict[str, Any], suite: Suite) -> dict[str, Any]:
@@ -103,6 +103,13 @@ def _confirm(
     return list(got[:2])
 
 
+def _load(name: str) -> None:
+    try:
+        __import__(name)
+    except ImportError:
+        return
+
+
 def main(path: str) -> None:
     """Read the job, do it, print JSON lines."""
     with open(path, "rb") as file:
@@ -110,8 +117,8 @@ def main(path: str) -> None:
     sys.setrecursionlimit(1000)
     out = sys.stdout.buffer
     for name in job["imports"]:
-        if name in MODULES.split():
-            __import__(name)
+        if name in LOADED.split():
+            _load(name)
     gc.freeze()
     if job["mode"] == "record":
         out.write(_in_fork(lambda: _record(job, Suite(job))))

@@ -128,6 +128,23 @@ def test_hostile_and_endless_programs_change_nothing_for_their_neighbours(backen
         assert [found[at + 1].error for at in (6, 9)] == ["out of time"] * 2
 
 
+def test_imports_are_no_work_of_the_program(backend: SandboxBackend) -> None:
+    names = [
+        "ast, re",
+        "dataclasses",
+        "typing",
+        "json",
+        "inspect",
+        "decimal",
+        "collections.abc",
+        "random",
+        "uuid",
+    ]
+    programs = [f"import {name}\n{GOLD}" for name in names]
+    found = probed(backend, [*programs, "".join(programs)])
+    assert [one.accepted for one in found] == [True] * len(found)
+
+
 def test_state_of_one_program_is_not_seen_by_the_next(backend: SandboxBackend) -> None:
     keeps = "seen = []\ndef f(a, b):\n    seen.append(a)\n    return a + b if len(seen) < 9 else 0\n"
     found = probed(backend, [keeps] * (BATCH + 3))
