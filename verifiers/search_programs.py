@@ -288,7 +288,7 @@ def run_programs(job: dict[str, Any], suite: Suite, out: Any) -> None:
             chunk = os.read(pipe, 65536)
             for line in one.take(chunk):
                 out.write(line)
-            if not chunk or len(one.data) > MAX_MESSAGE:
+            if not chunk or one.at == len(one.numbers) or len(one.data) > MAX_MESSAGE:
                 poll.unregister(pipe)
                 del running[pipe]
                 waiting += _finish(one, out)[::-1]
