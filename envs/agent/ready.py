@@ -26,8 +26,8 @@ else:
     import _socket as socket
 
 START = dict(os.environ)
-READ_AT_START = ("PYTHON", "LC_", "LD_", "LANG", "TZ", "MALLOC_", "GLIBC_", "HOME")
-"""Beginnings of the variables that Python and what is below it read when they start."""
+READ_AT_START = ("PYTHON", "LC_", "LD_", "LANG", "TZ", "MALLOC_", "GLIBC_", "HOME", "BASH")
+"""Beginnings of the variables that Python, what is below it, and the shell that would start it read at their start."""
 READY: "dict[str, Any]" = {}
 """pid, sock: of the waiting interpreter; empty where there is none."""
 
@@ -99,7 +99,7 @@ def wait_for_run(sock: "socket.socket", python: "str") -> "None":
     os.close(fds[1])
     os.environ.clear()
     os.environ.update(op["env"])
-    os.environ.update({"PWD": os.getcwd(), "SHLVL": "0", "_": python})  # as bash does
+    os.environ.update({"PWD": os.getcwd(), "SHLVL": op["env"].get("SHLVL", "0"), "_": python})  # as bash does
     if channel >= 0:
         os.environ["ACIDTEST_FD"] = str(channel)
     renew_stdin()

@@ -28,7 +28,7 @@ class Plain:
                 f"Framework plain cannot read the command {command!r}.",
                 mend="Write it as: python test_file.py ...",
             )
-        own = match["before"] == "python"
+        own = match["before"] == "python" and "\n" not in command.strip()
         return Invocation(
             command=f"{match['before']} {LIB}/acid_run.py{match['files']}",
             script=(f"{LIB}/acid_run.py", *match["files"].split()) if own else (),

@@ -129,6 +129,7 @@ def test_who_gets_it(backend: SandboxBackend) -> None:
     assert not is_ready(backend, env={"PYTHONHASHSEED": "7"}), "nor where Python would start otherwise"
     assert not is_ready(backend, env={"LC_ALL": "C"})
     assert not is_ready(backend, env={"HOME": "/tmp"})
+    assert not is_ready(backend, env={"BASH_ENV": "/tmp/x"})
     path = ":".join(["/nowhere", str(Path(sys.executable).parent), "/usr/bin", "/bin"])
     assert not is_ready(backend, env={"PATH": path}), "nor where `python` may be another one"
     assert is_ready(backend, env={"MY_OWN": "7"})
