@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from .task import Suite, Task
 
@@ -52,6 +53,8 @@ RUNNER_MODULES = frozenset(
         "numpy",
     ]
 )
+HELPERS = frozenset(path.stem for path in Path(__file__).parent.glob("inside/acid_*.py"))
+"""What runs beside the tests. They import it by name, from their own folder first."""
 RUNNING = (RUNNER_MODULES - {"numpy"}) | {"unittest", "doctest"}
 PATH_ROOTS = ("", "src/", "lib/")
 OWN_RUNNERS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -85,6 +88,8 @@ def why_protected(
         return "installed environment"
     if TEST_FILE.fullmatch(name) or TEST_FOLDER.search(path):
         return "tests"
+    if not HELPERS.isdisjoint(part.removesuffix(".py") for part in path.split("/")):
+        return "shadows a helper of the verdict"
     return _shadows(path, golds) or _own_runner(path, task)
 
 

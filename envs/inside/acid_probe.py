@@ -1,8 +1,9 @@
 """In the sandbox: the comparison probe. Both operands of an asserted comparison are also compared with fresh objects.
 
 An operand whose class is not of the standard library or an installed package and that equals an object nobody has seen raises an alarm:
-["p", {key, side, class, file, module, fresh}]. `fresh` False: it only equalled changed copies of the other
-side; `all` says whether it equalled every one of at least two.
+["p", {key, side, class, file, module, fresh, wild}]. `fresh` False: it only equalled changed copies of the other
+side; `all` says whether it equalled every one of at least two. `wild`: the class is the library's, of a module whose
+objects may equal everything (mock.ANY). A file that cannot be told is "<unknown>".
 """
 
 import os
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 _send = acid_channel.send
 _LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_WILD = {"unittest.mock", "mock", "mock.mock", "test.support"}
+_UNKNOWN = "<unknown>"
+_SLOTS = {type(object.__eq__), type(None)}
+_mro = type.__dict__["__mro__"].__get__  # a metaclass has no say in these
+_dict = type.__dict__["__dict__"].__get__
 _seen = set()  # type: Any
 _PLAIN = {int, float, complex, bool, str, bytes, type(None), list, tuple, dict, set, frozenset}
 
@@ -25,17 +31,29 @@ class _Fresh:
     """Equal to nothing but itself, unless the other side says so."""
 
 
+def _code_file(method: "Any") -> str:
+    """Where the code of an `__eq__` stands; "" for one without Python code."""
+    method = getattr(method, "__func__", method)
+    if type(method) in _SLOTS:
+        return ""
+    name = getattr(getattr(method, "__code__", None), "co_filename", "")
+    return (name if isinstance(name, str) else "") or _UNKNOWN
+
+
+def _module_name(cls: "Any") -> str:
+    name = _dict(cls).get("__module__", "")
+    return name if isinstance(name, str) else ""
+
+
 def _files(cls: "Any") -> "Any":
     """(file of the code of `__eq__`, file of the class's module); "" where there is none."""
-    code = ""
-    for base in cls.__mro__:
-        method = base.__dict__.get("__eq__")
-        if method is not None:
-            method = getattr(method, "__func__", method)
-            code = getattr(getattr(method, "__code__", None), "co_filename", "")
-            break
-    module = sys.modules.get(getattr(cls, "__module__", ""))
-    return code, getattr(module, "__file__", "") or ""
+    try:
+        owners = [base for base in _mro(cls) if "__eq__" in _dict(base)]
+        code = _code_file(_dict(owners[0])["__eq__"])
+        module = getattr(sys.modules.get(_module_name(cls)), "__file__", "") or ""
+        return code, module if isinstance(module, str) else _UNKNOWN
+    except Exception:
+        return _UNKNOWN, ""
 
 
 def _outside(path: str) -> bool:
@@ -99,17 +117,22 @@ def _examine(key: str, side: str, value: "Any", other: "Any", same: "Any" = None
         cls = type(part)
         if cls in _PLAIN:
             continue
+        wild = _module_name(cls) in _WILD
         code, module = ("" if _outside(path) else path for path in _files(cls))
-        if not (code or module) or (key, side, cls) in _seen:
+        if not (code or module or wild) or (key, side, cls) in _seen:
             continue
         fresh = _equal(part, _Fresh()) or _equal(_Fresh(), part)
+        wild = wild and not (code or module)
+        if wild and not fresh:
+            continue
         copies = [_equal(part, item) for item in _changed(other)] if part is value else []
         if same is not None and part is value:
             copies = [same(part, item, other) for item in _changed(other)]
         if fresh or any(copies):
             _seen.add((key, side, cls))
-            name = "%s.%s" % (cls.__module__, getattr(cls, "__qualname__", cls.__name__))  # noqa: UP031
+            name = "%s.%s" % (_module_name(cls), type.__dict__["__qualname__"].__get__(cls))  # noqa: UP031
             alarm = {"key": key, "side": side, "class": name, "file": code, "module": module, "fresh": fresh}
+            alarm["wild"] = wild
             alarm["all"] = len(copies) > 1 and all(copies)
             _send("p", alarm)
 

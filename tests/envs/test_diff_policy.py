@@ -210,7 +210,7 @@ def test_refusals(text: str, reason: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "conftest.py", "pkg/conftest.py", "pkg/.gitattributes", "pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "sitecustomize.py",
+        "conftest.py", "pkg/conftest.py", "pkg/.gitattributes", "pytest.ini", "acid_probe.py", "sub/acid_channel/__init__.py", "tox.ini", "setup.cfg", "pyproject.toml", "sitecustomize.py",
         "usercustomize.py", "evil.pth", "pytest.py", "_pytest/x.py", "unittest.py", "json.py", "src/random.py",
         "tests/__init__.py", "tests/helpers.py", "pkg/tests/test_a.py", "test_new.py", "pkg/a_test.py",
         "checks/run_me.py", "checks/run_me.py/x", "venv/bin/python", "lib/python3/site-packages/pytest.py", "a.pyc",

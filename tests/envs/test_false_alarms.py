@@ -53,6 +53,10 @@ SOLUTIONS = {
         "from dataclasses import dataclass\n\n\n@dataclass(order=True)\nclass P:\n    v: str\n\n\n",
         value="P(text).v",
     ),
+    "compares with mock.ANY and its own mock": gold(
+        "from unittest import mock\n",
+        "    m = mock.MagicMock()\n    m(n, mock.ANY)\n    assert m.call_args == mock.call(mock.ANY, mock.ANY)",
+    ),
     "uses mock.ANY": gold("from unittest import mock\n", "    assert n == mock.ANY"),
     "catches everything": gold(first="    try:\n        int('x')\n    except BaseException:\n        pass"),
     "registers atexit": gold("import atexit\natexit.register(print, 'bye')\n"),
