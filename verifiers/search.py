@@ -28,7 +28,6 @@ from .search_boot import worker_source as worker_source
 
 OUTPUT_BYTES = 64_000_000
 CHUNK = 400
-QUICK, QUICK_LEAST = 40, 4
 
 
 class SearchUnsupported(TaskError):
@@ -42,7 +41,7 @@ class SearchLimits:
     visible: for loading a program and all visible tests; step: from one assert to the next; call: one oracle input.
     gold_budget: for gold on all oracle inputs together; inputs after that are not used. slow_suite: where gold needs
     longer for the visible tests, a program stops at its first failed assert (the later ones count as failed), and
-    slow_factor stands for factor. quick_seconds: for gold on the inputs that rejected programs run (QUICK_LEAST or more).
+    slow_factor stands for factor.
     """
 
     visible_floor: float = 0.06
@@ -54,7 +53,6 @@ class SearchLimits:
     gold_budget: float = 0.5
     slow_suite: float = 0.1
     slow_factor: float = 4.0
-    quick_seconds: float = 0.01
     memory_bytes: int = 1 << 30
 
 
@@ -120,14 +118,13 @@ class FunctionSearch:
     """Runs programs of one function task. A context manager; owns its sandbox, and its backend unless given one.
 
     cpu_seconds: CPU time its execs used so far, the programs' included. jobs: programs at a time (None: all cores this
-    process may use). quick: oracle inputs for rejected programs, which only place V's points (None: QUICK, fewer where
-    gold is slow; `quick_inputs` says how many).
+    process may use). quick: oracle inputs for rejected programs, which only place V's points.
     """
 
     task: Task
     backend: SandboxBackend | None = None
     jobs: int | None = None
-    quick: int | None = None
+    quick: int = 40
     details: int = 24
     limits: SearchLimits = field(default_factory=SearchLimits)
     unordered: bool = False
@@ -142,7 +139,6 @@ class FunctionSearch:
         self.cpu_seconds = 0.0
         self.inputs: tuple[str, ...] = ()
         self.gold: tuple[GoldRow, ...] = ()
-        self.quick_inputs = QUICK if self.quick is None else self.quick
 
     def __enter__(self) -> Self:
         if self.backend is None:
@@ -217,24 +213,12 @@ class FunctionSearch:
             )
             for a, b in zip(first, second, strict=True)
         )
-        self.quick_inputs = self._quick_inputs()
         return self.gold
-
-    def _quick_inputs(self) -> int:
-        if self.quick is not None:
-            return self.quick
-        spent = 0.0
-        for at, row in enumerate(self.gold[:QUICK]):
-            spent += row.seconds
-            if spent > self.limits.quick_seconds and at >= QUICK_LEAST:
-                return at
-        return QUICK
 
     def keep(self, chosen: Sequence[int]) -> None:
         """Go on with these of the oracle inputs only, in this order."""
         self.inputs = tuple(self.inputs[at] for at in chosen)
         self.gold = tuple(self.gold[at] for at in chosen)
-        self.quick_inputs = self._quick_inputs()
 
     def probe(self, programs: Sequence[str], *, tests: Mapping[str, str] | None = None) -> list[Probe]:
         """One Probe per program text, in order. tests: other texts of the test files (same asserts, other data)."""
@@ -293,12 +277,12 @@ class FunctionSearch:
             "call_limit": min(limits.call_cap, limits.call_floor + limits.factor * slowest / 2),
             "oracle_limit": min(10.0, 0.3 + limits.factor * total),
             "quick_limit": min(
-                5.0, 0.1 + limits.factor * sum(row.seconds for row in self.gold[: self.quick_inputs])
+                5.0, 0.1 + limits.factor * sum(row.seconds for row in self.gold[: self.quick])
             ),
             "need": sorted(recorded.sites),
             "fail_fast": slow,
             "jobs": self._jobs(),
-            "quick": self.quick_inputs,
+            "quick": self.quick,
             "details": self.details,
             "memory": limits.memory_bytes,
             "unordered": self.unordered,

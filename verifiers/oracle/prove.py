@@ -178,7 +178,7 @@ class Oracle:
 
     def pool_point(self, probe: Probe, kind: str) -> PoolPoint | None:
         """(s, q) of one program for V; None when no in-domain input ran."""
-        quick = [at for at in self.chosen if at < self.search.quick_inputs]
+        quick = [at for at in self.chosen if at < self.search.quick]
         q = probe.agreement(quick)
         return None if q is None else PoolPoint(s=probe.share, q=q, accepted=probe.accepted, kind=kind)
 
