@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,8 @@ from acidtest.envs.calibrate import Calibration, Flag
 from acidtest.envs.ids import place_of
 from acidtest.envs.ledger import Ledger
 from acidtest.envs.load import load_tasks
+from acidtest.envs.protocols import Exec, Op, OpResult, Sandbox, SandboxBackend, SandboxSpec
+from acidtest.envs.sandboxes import open_backend
 from acidtest.envs.task import Task
 from acidtest.envs.verify import Verifier
 
@@ -47,6 +50,72 @@ def test_a_coin_is_no_suite(verifier: Verifier) -> None:
             break
     assert not found.ok
     assert set(found.flags) & {Flag.FLAKY, Flag.BROKEN_GOLD}
+
+
+class Numbered:
+    """A backend that tells every run the number of its sandbox and its own in that sandbox (OPEN and RUN, from 1)."""
+
+    name = "numbered"
+
+    def __init__(self, real: SandboxBackend) -> None:
+        self.real, self.opened = real, 0
+        self.shared: list[int] = []
+
+    @contextmanager
+    def open(self, spec: SandboxSpec) -> Iterator[Sandbox]:
+        self.opened += 1
+        number, ran, started = self.opened, 0, self.real.open(spec)
+        with started as sandbox:
+            real = sandbox.script
+
+            def script(ops: Sequence[Op]) -> tuple[OpResult, ...]:
+                nonlocal ran
+                ran += 1
+                if ran == 2:
+                    self.shared.append(number)
+                told = {"OPEN": str(number), "RUN": str(ran)}
+                return real(
+                    [
+                        replace(op, env={**op.env, **told}) if isinstance(op, Exec) and op.channel else op
+                        for op in ops
+                    ]
+                )
+
+            sandbox.script = script  # type: ignore[method-assign]
+            yield sandbox
+
+    def image_digest(self, image: str | None) -> str:
+        return self.real.image_digest(image)
+
+    def close(self) -> None:
+        self.real.close()
+
+
+def calibrated(fails: str) -> tuple[Calibration, list[int]]:
+    """Of a sound task whose gold fails where `fails` (an expression in `sandbox` and `run`) holds."""
+    task = TASKS["add_sound"]
+    where = (
+        f"import os\nsandbox, run = int(os.environ['OPEN']), int(os.environ['RUN'])\nassert not ({fails})\n"
+    )
+    files = {path: where + text for path, text in task.suite.test_files.items()}
+    backend = Numbered(open_backend("local"))
+    try:
+        with Verifier(sandbox=backend) as verifier:
+            found = verifier.calibration(replace(task, suite=replace(task.suite, test_files=files)))
+    finally:
+        backend.close()
+    return found, backend.shared
+
+
+def test_runs_of_gold_in_one_sandbox_hide_no_failure() -> None:
+    """What fails in a sandbox that has run nothing counts; what an earlier run there may have caused is asked again."""
+    sound, shared = calibrated("False")
+    assert sound.ok
+    assert len(shared) == 1, "one sandbox is used for several runs"
+    (number,) = shared
+    assert calibrated(f"sandbox == {number} and run > 1")[0].ok
+    assert Flag.FLAKY in calibrated(f"sandbox == {number} and run == 1")[0].flags
+    assert Flag.FLAKY in calibrated(f"sandbox == {number} and run > 1 or sandbox == {number + 2}")[0].flags
 
 
 @pytest.mark.parametrize("name", ["add_sound", "tamperable", "too_narrow", "slug_unittest"])
