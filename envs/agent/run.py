@@ -2,7 +2,7 @@
 
 import binascii
 import fcntl
-import json
+import json  # all of it, now: what reads a bad message must not be looked for when a command could have changed it
 import os
 import select
 import time

@@ -143,6 +143,22 @@ def environment(op: "dict[str, Any]") -> "dict[str, str]":
     return env
 
 
+def execute(argv: "list[str]", env: "dict[str, str]") -> "None":
+    """`os.execvpe` without the import it does: by then a module may be what an earlier command made of it, and this
+    process still holds the agent's descriptors."""
+    folders = [""] if "/" in argv[0] else (env.get("PATH") or os.defpath).split(":")
+    absent: Exception | None = None
+    refused: Exception | None = None
+    for folder in folders:
+        try:
+            os.execve(os.path.join(folder, argv[0]), argv, env)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            absent = error
+        except OSError as error:
+            refused = refused or error
+    raise refused or absent or FileNotFoundError(errno.ENOENT, "no such command", argv[0])
+
+
 def spawn(op: "dict[str, Any]", out: "int", stdin: "int", channel: "int") -> "int":
     env = environment(op)
     if channel >= 0:
@@ -155,7 +171,7 @@ def spawn(op: "dict[str, Any]", out: "int", stdin: "int", channel: "int") -> "in
         os.setsid()
         set_signals(signal.SIG_DFL)
         settle(op, out, stdin, channel)
-        os.execvpe(argv[0], argv, env)
+        execute(argv, env)
     except BaseException as error:
         missing = isinstance(error, OSError) and error.errno == errno.ENOENT
         os.write(2, ("acidtest: cannot run %r: %s\n" % (argv[0], error)).encode("utf-8", "replace"))

@@ -277,6 +277,45 @@ def test_submissions_cannot_reach_the_agents_channel(box: Sandbox) -> None:
     assert result.output == b"held [0, 1, 2, 3]\n"
 
 
+FORGED = """import os, sys
+folder = os.path.dirname(os.__file__)
+text = "import os\\nos.write(2, b'code of the command before')\\n"
+for name in os.listdir(folder):
+    if name.endswith(".py") and name != "os.py":
+        try:
+            with open(os.path.join(folder, name), "a+") as file:
+                file.seek(0)
+                old = file.read()
+                if "__future__" not in old:
+                    file.truncate(0)
+                    file.write(text + old)
+        except OSError:
+            pass
+"""
+
+
+@pytest.mark.docker
+def test_what_a_command_makes_of_the_standard_library_runs_in_no_process_of_the_agents(
+    base_image: str,
+) -> None:
+    """Between its fork and the next command a process still holds the agent's descriptors. Bad messages import nothing.
+
+    In a container only: elsewhere the library is read-only, or this machine's own.
+    """
+    backend = open_backend("docker")
+    with backend.open(SPEC) as box:
+        box.script([Exec(command=("python3", "-c", FORGED))])
+        assert b"before" in run(box, "python3 -S -c 'import this'").output, "it was rewritten"
+        assert run(box, "echo honest").output == b"honest\n"
+        missing = box.script([Exec(command=("no-such-command",))])[0]
+        assert isinstance(missing, ExecResult)
+        assert missing.exit_code == 127
+        assert b"before" not in missing.output
+        junk = "printf '[\"e\", bad' >&$ACIDTEST_FD; printf '[\\xff' >&$ACIDTEST_FD; echo said"
+        assert run(box, junk, channel=Channel(stop=("x",))).output == b"said\n"
+    backend.close()
+
+
 def test_submissions_cannot_kill_or_stop_the_agent(box: Sandbox) -> None:
     if box.isolation.startswith("none"):
         pytest.skip("a plain process can be killed; see the next test")
