@@ -7,7 +7,6 @@ the modules that the agent imports.
 Not covered: commands of several words of shell, other interpreters, suites that set variables which Python reads.
 """
 
-import io
 import os
 import struct
 import sys
@@ -108,10 +107,11 @@ def wait_for_run(sock: "socket.socket", python: "str") -> "None":
 
 def renew_stdin() -> "None":
     """What Python's start makes of descriptor 0: the agent's object remembers that its own could not seek."""
-    raw = io.FileIO(0, "rb", closefd=False)
-    raw.name = "<stdin>"
-    text = io.TextIOWrapper(io.BufferedReader(raw), sys.stdin.encoding, sys.stdin.errors, newline="\n")
-    text.mode = "r"  # type: ignore[misc]
+    buffer = open(0, "rb", closefd=False)  # noqa: SIM115
+    buffer.raw.name = "<stdin>"  # type: ignore[attr-defined]
+    wrapper: Any = type(sys.stdin)
+    text = wrapper(buffer, sys.stdin.encoding, sys.stdin.errors, newline="\n")
+    text.mode = "r"
     sys.stdin = sys.__stdin__ = text  # type: ignore[misc]
 
 

@@ -8,7 +8,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from typing import Any
+    from typing import Any, NoReturn
 else:
     import _signal as signal  # what `signal` wraps: its enums cost every sandbox milliseconds
 
@@ -143,7 +143,7 @@ def environment(op: "dict[str, Any]") -> "dict[str, str]":
     return env
 
 
-def execute(argv: "list[str]", env: "dict[str, str]") -> "None":
+def execute(argv: "list[str]", env: "dict[str, str]") -> "NoReturn":
     """`os.execvpe` without the import it does: by then a module may be what an earlier command made of it, and this
     process still holds the agent's descriptors."""
     folders = [""] if "/" in argv[0] else (env.get("PATH") or os.defpath).split(":")
