@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _send = acid_channel.send
 _clock = time.perf_counter
 _hook = sys.__excepthook__
+_pid = os.getpid
+_STARTED = _pid()
 AST = 0x400  # ast.PyCF_ONLY_AST, without what `import ast` costs every run
 
 
@@ -58,12 +60,13 @@ def run_one(ident: str, function: "Any") -> None:
     status = "passed"
     try:
         function()
-    except AssertionError:
-        status = "failed"
-        _trace()
     except (Exception, SystemExit) as error:
-        status = "skipped" if isinstance(error, skip_types()) else "error"
-        if status == "error":
+        if _pid() != _STARTED:  # a child that the code forked: it ends as it would under any other caller
+            raise
+        status = "failed" if isinstance(error, AssertionError) else "error"
+        if status == "error" and isinstance(error, skip_types()):
+            status = "skipped"
+        else:
             _trace()
     _send("e", ident, status, round(_clock() - start, 6))
 
@@ -84,6 +87,8 @@ def main(arguments: "Any") -> int:
             module = load(path)
             jobs += [(path + "::" + name, getattr(module, name)) for name in found]
         except (Exception, SystemExit):
+            if _pid() != _STARTED:
+                raise
             broken = True
             _trace()
     if wanted is not None:

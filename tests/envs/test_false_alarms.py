@@ -37,6 +37,17 @@ SOLUTIONS = {
         "import os\n",
         "    pid = os.fork() if n == 9 else None\n    if pid == 0:\n        os._exit(0)\n    if pid:\n        os.waitpid(pid, 0)",
     ),
+    "forks a worker that ends as a program": gold(
+        "import os, sys\n",
+        "    pid = os.fork() if n == 9 else None\n    if pid == 0:\n        sys.exit(0)\n    if pid:\n        os.waitpid(pid, 0)",
+    ),
+    "forks a worker that fails": gold(
+        "import os\n",
+        "    pid = os.fork() if n == 9 else None\n    if pid == 0:\n        raise ValueError('no')\n    if pid:\n        assert os.waitpid(pid, 0)[1]",
+    ),
+    "forks while it is imported": gold(
+        "import os, sys\nif os.fork() == 0:\n    sys.exit(0)\nos.wait()\n",
+    ),
     "leaves a thread": gold(
         "import threading\nthreading.Thread(target=print, args=('x',), daemon=True).start()\n"
     ),
