@@ -48,8 +48,8 @@ class Channel:
     ACIDTEST_FD. Each packet is one message. A message that starts with b"?" is a question: the agent
     replies at once with `replies.get(question, default)` where question is the text after the mark.
     Every message (questions included) is kept, in order, up to `max_messages` and `max_bytes`.
-    stop: test ids. The first message ["e", id, "failed" or "error", seconds] of one of them ends the command: the
-    agent kills it and keeps nothing that comes after. The command cannot see that there is such a rule.
+    stop: test ids. The first message ["e",id,"failed" or "error",seconds] of one of them, written without spaces as our
+    helpers do, ends the command: the agent kills it and keeps nothing that comes after. The command cannot see that there is such a rule.
     """
 
     default: str = "go"

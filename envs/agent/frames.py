@@ -17,6 +17,8 @@ try:  # the compiled half of `json`: all of it would cost every sandbox a third 
 
     make_scanner: "Any" = made
 except ImportError:
+    import json  # here, not when it is needed: a command could have changed what is found then
+
     make_scanner = None
 
 CHUNK = 1 << 20
@@ -34,8 +36,6 @@ class Rules:
 
 def loads(text: "str") -> "Any":
     if make_scanner is None:
-        import json
-
         return json.loads(text)
     return make_scanner(Rules)(text, 0)[0]
 
@@ -43,8 +43,6 @@ def loads(text: "str") -> "Any":
 def dumps(value: "Any") -> "str":
     """JSON of texts, numbers, booleans, None, and lists, tuples and dicts of them."""
     if make_scanner is None:
-        import json
-
         return json.dumps(value)
     if isinstance(value, str):
         return str(encode_basestring_ascii(value))

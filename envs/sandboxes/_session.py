@@ -233,7 +233,7 @@ def _channel(channel: Channel | None) -> dict[str, Any] | None:
         "replies": dict(channel.replies),
         "max_messages": channel.max_messages,
         "max_bytes": channel.max_bytes,
-        "stop": list(channel.stop),
+        "stop": [f'["e",{json.dumps(i)},"{how}",' for i in channel.stop for how in ("failed", "error")],
     }
 
 

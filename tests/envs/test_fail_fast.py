@@ -27,6 +27,7 @@ from acidtest.envs.protocols import (
 )
 from acidtest.envs.report import observe
 from acidtest.envs.sandboxes import open_backend
+from acidtest.envs.sandboxes._session import _channel
 from acidtest.envs.task import AddedTests, Suite, Task
 from acidtest.envs.verdict import Outcome, Verdict
 from acidtest.envs.verify import Verifier
@@ -36,7 +37,14 @@ IDS = ["t.py::a", "t.py::b"]
 
 
 def said(*fields: object) -> bytes:
-    return json.dumps(fields).encode()
+    return json.dumps(fields, separators=(",", ":")).encode()
+
+
+def stops(ids: Sequence[str]) -> tuple[bytes, ...]:
+    """The rule as it is sent to the agent."""
+    rules = _channel(Channel(stop=tuple(ids)))
+    assert rules is not None
+    return tuple(text.encode() for text in rules["stop"])
 
 
 @pytest.mark.parametrize(
@@ -54,14 +62,29 @@ def said(*fields: object) -> bytes:
         (b'?["e", "t.py::a", "failed", 0.1]', False),
         (b"[", False),
         (b"\xff", False),
-        (b'["e", ' + b"[" * 100_000, False),
+        (b'["e",' + b"[" * 100_000, False),
+        (b'["e","t.py::a","failed",}', False),
+        (b'["e","t.py::a","failed",nan]', False),
+        (b'["e","t.py::a","failed",01]', False),
+        (b'["e","t.py::a","failed",1_0]', False),
+        (said("e", "t.py::a", "failed", 1.5e-05), True),
     ],
 )
 def test_the_rule(message: bytes, ends: bool) -> None:
-    assert refuses(message, IDS) is ends
-    assert refuses(message, []) is False
+    assert refuses(message, stops(IDS)) is ends
+    assert refuses(message, stops([])) is False
     failed = {ident for ident, status in observe([message]).statuses.items() if status in {"failed", "error"}}
     assert bool(failed & set(IDS)) is ends, "host and agent read messages alike"
+
+
+def test_what_only_the_host_reads_stops_nothing() -> None:
+    """The agent knows the form that helpers write; in another form a failure counts all the same, at the end."""
+    odd = [
+        json.dumps(["e", "t.py::a", "failed", 0.1]).encode(),
+        b'["e","t.py::a","failed",1' + b"0" * 400 + b"]",
+    ]
+    assert not any(refuses(message, stops(IDS)) for message in odd)
+    assert all(observe([message]).statuses == {"t.py::a": "failed"} for message in odd)
 
 
 def test_a_message_no_test_would_send_is_read_as_none() -> None:
