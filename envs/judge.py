@@ -112,8 +112,8 @@ class Judge:
     def _added(self, case: Case, replies: Mapping[str, str] | None = None) -> Observation:
         """The added tests in a sandbox of their own. replies: the twin's, which never stops early."""
         job = case.prepared.added_job(case.defence)
-        stop = stop_rule(case) if replies is None else ()
-        return run_apart(self.backend, self._spec(case.task), case.planned, job, case.defence, replies, stop)
+        spec, stop = self._spec(case.task), stop_rule(case)
+        return run_apart(self.backend, spec, case.planned, job, case.defence, replies, stop)
 
     def _repeat(self, case: Case, ran: Ran, before: Examined) -> tuple[Ran, Examined]:
         """The added tests once more: what refuses correct code by chance must not accuse it."""

@@ -49,6 +49,7 @@ class Part:
             env=self.env,
             timeout_s=self.timeout_s,
             seed=seed,
+            keys=tuple(self.keys),
         )
 
     def probe_job(self, defence: Defence) -> Job:
@@ -107,7 +108,8 @@ class Prepared:
         around = self.original.probe_job(defence) if probe else self.original.job(defence)
         own = self.added.probe_job(defence) if probe else self.added.job(defence)
         gone = tuple(path for path in around.deleted if path not in own.files)
-        return replace(own, files={**around.files, **own.files}, deleted=gone)
+        keys = (*around.keys, *own.keys)
+        return replace(own, files={**around.files, **own.files}, deleted=gone, keys=keys)
 
 
 def function_name(ident: str) -> str:

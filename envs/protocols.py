@@ -57,6 +57,8 @@ class Channel:
     max_messages: int = 200_000
     max_bytes: int = 64_000_000
     stop: tuple[str, ...] = ()
+    armed: bool = True
+    """False: the rule to stop is there and never fires, so that the agent's memory is as with it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from .reference import Reference
 from .run import Status
 from .run_suite import Observation, run_job
 from .task import Suite, Task
-from .twin import RESPONDED
+from .twin import FAIL, RESPONDED
 from .verdict import Outcome
 
 LEFT_OUT = {Status.XFAIL, Status.SKIPPED, Status.XPASS}
@@ -95,6 +95,6 @@ def _gold_twin(
     """(ids that failed when told to, ids that did not, seconds of the twin)."""
     if not keys:
         return (), (), 0.0
-    twin = run(dict.fromkeys(part.keys, "raise"))
+    twin = run(dict.fromkeys(part.keys, FAIL))
     responsive = tuple(i for i in keys if twin.report.statuses.get(i) in RESPONDED)
     return responsive, tuple(i for i in keys if i not in set(responsive)), twin.run.seconds

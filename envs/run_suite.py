@@ -33,6 +33,8 @@ class Job:
     seed: int | None = None
     helpers: Mapping[str, bytes] = field(default_factory=dict)
     """More files for the scratch folder."""
+    keys: tuple[str, ...] = ()
+    """All beacon keys that its tests may ask. Each gets an answer, whatever it is: the real run and the twin look alike."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +127,11 @@ def run_ops(
             ready=tuple(placed(word) for word in call.script),
             timeout_s=job.timeout_s,
             env=env,
-            channel=Channel(replies=replies or {}, stop=stop),
+            channel=Channel(
+                replies={**dict.fromkeys(job.keys, Channel.default), **(replies or {})},
+                stop=stop,
+                armed=not replies,
+            ),
             output_bytes=LOG_BYTES,
         )
     )

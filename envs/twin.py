@@ -14,13 +14,15 @@ from .protocols import Report
 from .run import Status
 from .verdict import TwinReport
 
+FAIL = "no"
+"""What the supervisor answers the tail of a test that is told to fail: as long as "go", the answer to all others."""
 RESPONDED = {Status.FAILED, Status.ERROR}
 CLAIMS = {Status.PASSED, Status.XPASS}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """ids: executed ids told to fail. replies: beacon key -> "raise"."""
+    """ids: executed ids told to fail. replies: beacon key -> FAIL."""
 
     ids: tuple[str, ...] = ()
     replies: Mapping[str, str] = field(default_factory=dict)
@@ -33,7 +35,7 @@ def choose(
     first = [ident for ident in dict.fromkeys(must) if keys.get(ident)]
     rest = sorted(ident for ident in set(others) - set(first) if keys.get(ident))
     chosen = first + random.Random(seed).sample(rest, min(sample, len(rest)))
-    return Choice(ids=tuple(chosen), replies={key: "raise" for ident in chosen for key in keys[ident]})
+    return Choice(ids=tuple(chosen), replies={key: FAIL for ident in chosen for key in keys[ident]})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -228,12 +228,13 @@ def _encode(op: Op) -> dict[str, Any]:
 def _channel(channel: Channel | None) -> dict[str, Any] | None:
     if channel is None:
         return None
+    ends = ("failed", "error") if channel.armed else ("------", "-----")
     return {
         "default": channel.default,
         "replies": dict(channel.replies),
         "max_messages": channel.max_messages,
         "max_bytes": channel.max_bytes,
-        "stop": [f'["e",{json.dumps(i)},"{how}",' for i in channel.stop for how in ("failed", "error")],
+        "stop": [f'["e",{json.dumps(i)},"{how}",' for i in channel.stop for how in ends],
     }
 
 

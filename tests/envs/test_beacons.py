@@ -18,7 +18,7 @@ from acidtest.envs.run import Status, SuiteRun
 from acidtest.envs.run_suite import run_job
 from acidtest.envs.sandboxes import open_backend
 from acidtest.envs.task import Suite, Task
-from acidtest.envs.twin import choose, weigh
+from acidtest.envs.twin import FAIL, choose, weigh
 from acidtest.envs.verdict import Outcome
 
 HERE = Path(__file__).resolve().parents[1]
@@ -183,11 +183,11 @@ def test_every_form_of_test_fails_when_told_to(backend: SandboxBackend) -> None:
     real = run({})
     assert len(real) == 9
     assert set(real.values()) == {Status.PASSED}
-    twin = run(dict.fromkeys(part.keys, "raise"))
+    twin = run(dict.fromkeys(part.keys, FAIL))
     assert set(twin) == set(real)
     assert set(twin.values()) == {Status.FAILED}
     (key,) = [k for k, (_, name) in part.keys.items() if name == "TestU.test_sub"]
-    one = run({key: "raise"})
+    one = run({key: FAIL})
     assert [i for i, s in one.items() if s is not Status.PASSED] == ["test_a.py::TestU::test_sub"]
 
 
@@ -196,7 +196,7 @@ def test_the_choice_holds_all_that_must_fail_and_a_sample_of_the_rest() -> None:
     choice = choose(["t::1", "t::none"], list(keys), keys, 5, "seed")
     assert choice.ids[0] == "t::1"
     assert len(choice.ids) == 6
-    assert choice.replies == {keys[i][0]: "raise" for i in choice.ids}
+    assert choice.replies == {keys[i][0]: FAIL for i in choice.ids}
     assert choice == choose(["t::1"], list(keys), keys, 5, "seed")
     assert choice != choose(["t::1"], list(keys), keys, 5, "other")
 

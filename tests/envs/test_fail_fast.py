@@ -403,7 +403,7 @@ def test_what_does_not_fail_again_accuses_nobody(fails: dict[str, str], fail_fas
     assert verdict.reward is None
     assert verdict.evidence == (f"added tests failed once and not again: test_added.py::test_{fails['1']}",)
     assert incident_of(submission(RIGHT), verdict) is None
-    assert [bool(channel.stop) for channel in turns.channels if not channel.replies] == [fail_fast] * 2
+    assert [bool(channel.stop) for channel in turns.channels if channel.armed] == [fail_fast] * 2
 
 
 @pytest.mark.parametrize("fail_fast", [False, True])
@@ -418,11 +418,15 @@ def test_the_twin_and_the_probe_never_stop_early() -> None:
     assert verdict.resolved
     assert verdict.twin is not None
     assert set(verdict.twin.responded) >= {f"test_added.py::{name}" for name in ABC}
-    real = [channel for channel in turns.channels if channel.stop]
-    twins = [channel for channel in turns.channels if channel.replies]
+    real = [channel for channel in turns.channels if channel.armed]
+    twins = [channel for channel in turns.channels if not channel.armed]
     assert len(real) == 1
     assert twins
-    assert not any(channel.stop for channel in twins)
+    assert real[0].stop
+    for twin in twins:
+        one, two = json.dumps(_channel(real[0])), json.dumps(_channel(twin))
+        assert (len(one), twin.stop, set(twin.replies)) == (len(two), real[0].stop, set(real[0].replies))
+        assert one != two
     assert len(turns.commands) == 1, "the twin's run cannot be told from the real one"
 
 
