@@ -177,7 +177,7 @@ class Calibrator:
         total = self.gold_runs or (5 if reference.seconds < 2 else 3 if reference.seconds < 20 else 2)
         original = self._once(planned, files=self.part.plain)
         runs = [reference.resolved, passes(original)]
-        runs += self._again(planned, passes, total - 2)
+        runs += [passes(self._once(planned)) for _ in range(total - 2)]
         passed = sum(runs)
         if passed == 0:
             failing = [i for i, s in grading.grade(wanted, original.run)[1].items() if s is not Status.PASSED]
@@ -198,21 +198,6 @@ class Calibrator:
             differing=differing,
             seconds={"original": original.run.seconds},
         )
-
-    def _again(self, planned: Plan, passes: Callable[[Observation], bool], count: int) -> list[bool]:
-        """Gold `count` times more. Function tasks in one sandbox, a process each: a failure behind the first of them,
-        where the runs before may have left something, does not count when two fresh sandboxes show none."""
-        if not self.task.is_function:
-            return [passes(self._once(planned)) for _ in range(count)]
-        found: list[bool] = []
-        with self.backend.open(SandboxSpec.of(self.task, self.limits)) as sandbox:
-            job = self.part.job(STRICT)
-            for number in range(count):
-                found.append(passes(run_job(sandbox, Plan() if number else planned, job, STRICT)))
-        return [
-            good or (number > 0 and all(passes(self._once(planned)) for _ in range(2)))
-            for number, good in enumerate(found)
-        ]
 
     def _shuffled(
         self, planned: Plan, passes: Callable[[Observation], bool], reference: Reference
