@@ -165,7 +165,7 @@ def test_gold_and_alternatives_of_all_rows_are_paid(engine: str, data_dir: Path)
     """Quick suites first; verdicts are kept in the campaign folder, so an interrupted run goes on."""
     seconds = {
         row["instance_id"]: float(row["seconds_gold"])
-        for row in csv.DictReader((data_dir / "verified_on_sdists.csv").open())
+        for row in csv.DictReader((data_dir / "verified_on_sdists.csv").read_text().splitlines())
     }
     tasks = {t.task_id: t for t in load_tasks(f"sdists:{data_dir}")}
     cases = [(t, Patch(t.gold_patch), "gold") for t in tasks.values()]
