@@ -17,9 +17,8 @@ from ...envs.record import Record, digest_of
 from ...envs.task import Task
 from ...envs.verdict import Outcome, Verdict
 from ..edits import patch_of
-from ..llm.calls import CallStore
 from ..llm.prompts import load
-from ..llm.protocol import LLM, Reply, Request
+from ..llm.protocol import LLM, Calls, Reply, Request
 from ..records import Candidate, Claim, Family, Finding
 from ..source import Material, SourceTree
 
@@ -138,7 +137,7 @@ class Attacker:
     rounds: int = 3
     sees: str = "tests"
     seed: int = 0
-    store: CallStore | None = None
+    store: Calls | None = None
     material: Material | None = field(default=None)
 
     def __post_init__(self) -> None:

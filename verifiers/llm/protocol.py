@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from ...envs.record import Record, digest_of
-
-if TYPE_CHECKING:
-    from .calls import CallStore
 
 FENCE = "{{FENCE}}"
 """Stands for the random delimiter in a digest, so that a fresh fence leaves the digest as it was."""
@@ -111,6 +108,16 @@ class Reply(Record):
         return self.outcome is CallOutcome.ANSWERED and self.data is not None
 
 
+class Calls(Protocol):
+    """What users of a model need of the store of its calls (`calls.CallStore`).
+
+    rows: all calls, a dict each. pin: the text kept under a slot; made and kept when there is none yet.
+    """
+
+    def rows(self) -> list[dict[str, Any]]: ...
+    def pin(self, slot: str, make: Callable[[], str]) -> str: ...
+
+
 @runtime_checkable
 class LLM(Protocol):
     """The seam. A reply that is no answer is data; only budget, pending answers and misuse raise.
@@ -121,7 +128,9 @@ class LLM(Protocol):
     """
 
     model: str
-    store: CallStore
+
+    @property
+    def store(self) -> Calls: ...
 
     def complete(self, request: Request) -> Reply: ...
     def complete_many(self, requests: Sequence[Request]) -> list[Reply]: ...
